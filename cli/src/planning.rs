@@ -31,13 +31,13 @@ use crate::resolved::{self, Resolved};
 use crate::stored_state;
 use crate::system::System;
 
-/// How often what is live is looked at while another run takes it away.
+/// The most looks at live objects while another run deletes them.
 const LOOKS_MAX: usize = 10;
 
-/// How often it is looked at while another run changes it.
+/// The most looks at live objects while another run changes them.
 const MOVES_MAX: usize = 3;
 
-/// What is said where another run is not waited for any longer.
+/// The note that another run is not waited for any longer.
 const OVERTAKEN: &str = "note: another run is at work: what it did while this plan was made may be shown as changed \
                          outside, or as still to be done\n";
 
@@ -78,7 +78,7 @@ impl Made {
         Self { aim: aim(options, refresh), ..self }
     }
 
-    /// What is shown of it.
+    /// Returns what is shown of it.
     pub(crate) fn view(&self) -> PlanView<'_> {
         let Self { plan, sources, diagnostics, units, aim, digest, locations, .. } = self;
         match plan {
@@ -90,7 +90,7 @@ impl Made {
         }
     }
 
-    /// Where there is none, and why.
+    /// Returns the result without a plan, and why there is none.
     pub(crate) fn without_plan(sources: Sources, diagnostics: Diagnostics) -> Self {
         let (units, aim) = (Units::new(), Aim::default());
         Self {
@@ -106,14 +106,14 @@ impl Made {
         }
     }
 
-    /// What is made of a spec that cannot be planned for a reason that is not in it, with what was found in it.
+    /// Returns the result for a spec that cannot be planned for a reason that is not in it, with what was found in it.
     pub(crate) fn refused_for(sources: Sources, mut found: Diagnostics, why: Diagnostics) -> Self {
         found.extend(why);
         found.sort();
         Self::without_plan(sources, found)
     }
 
-    /// What is made of a spec that cannot be planned.
+    /// Returns the result for a spec that cannot be planned.
     pub(crate) fn refused(resolved: Resolved) -> Self {
         let Resolved { sources, mut diagnostics, .. } = resolved;
         diagnostics.sort();
@@ -165,7 +165,7 @@ pub(crate) async fn plan_anyway(
     Ok((made, question))
 }
 
-/// What a plan was made of.
+/// The inputs that a plan was made of.
 struct Kept {
     resolved: Resolved,
     configured: Configured,
@@ -202,7 +202,7 @@ async fn make(
     Ok((made, Some(Kept { resolved, configured, options, key }), question))
 }
 
-/// What is shown is what arrived until now, and an apply here is refused.
+/// Warns that a state has not arrived in full: an apply is refused until then.
 fn warn_of_arrival(mark: Option<&Mark>, output: &Output) {
     let Some(Mark::Arriving { from, .. }) = mark else { return };
     let from = render::safe::text(from);
@@ -282,7 +282,7 @@ pub(crate) async fn patiently<T>(output: &Output, reading: impl Future<Output = 
     reading.await
 }
 
-/// What stands in the way of the calls that a request needs.
+/// Returns the reasons why the calls that a request needs cannot be made.
 pub(crate) fn refuse_unreachable(
     request: &Request<'_>,
     configured: &Configured,
@@ -290,7 +290,7 @@ pub(crate) fn refuse_unreachable(
     (request.refresh && configured.missing.has_errors()).then(|| configured.missing.clone())
 }
 
-/// What was made of a spec with these sources and findings. The planner has linted the plan: what is wrong with it is a
+/// Returns the result for a spec with these sources and findings. The planner has linted the plan: what is wrong with it is a
 /// diagnostic.
 pub(crate) fn made(
     config: &Config,
@@ -317,7 +317,7 @@ pub(crate) fn made(
     }
 }
 
-/// What was asked for, as a view says it.
+/// Returns the request, as a view says it.
 fn aim(options: &Options, refresh: bool) -> Aim {
     match options.mode {
         Mode::Apply if refresh => Aim::Apply,
@@ -339,7 +339,7 @@ fn units(configured: &Configured) -> Units {
     units
 }
 
-/// What was asked for, in the engine's terms.
+/// Returns the request in the engine's terms.
 pub(crate) fn options(planning: &Planning) -> Result<Options, CommandError> {
     let wrong = |error: AddressError| CommandError::new(error.to_string());
     let targets = |texts: &[String]| -> Result<Vec<_>, CommandError> {

@@ -27,10 +27,10 @@ use crate::stop_request::Stopping;
 use crate::stored_state;
 use crate::system::System;
 
-/// How many steps that remain are named.
+/// The most remaining steps that are named.
 const REMAINING_MAX: usize = 10;
 
-/// Where the events of a run go: lines for people on stderr, or JSON lines on stdout.
+/// The destination of the events of a run: lines for people on stderr, or JSON lines on stdout.
 #[derive(Clone)]
 pub(crate) struct Teller {
     output: Arc<Output>,
@@ -44,7 +44,7 @@ impl Teller {
         Self { output: Arc::clone(output), progress, json }
     }
 
-    /// Where it tells it.
+    /// Returns the output that it writes to.
     pub(crate) fn output(&self) -> &Output {
         &self.output
     }
@@ -145,7 +145,7 @@ impl Teller {
     }
 }
 
-/// What goes on where a run was stopped. A destroy that was stopped is undone by an apply, and whoever
+/// The command that goes on where a run was stopped. A destroy that was stopped is undone by an apply, and whoever
 /// chose a part wants no more than that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Onward {
@@ -209,7 +209,7 @@ pub(crate) async fn recover_open(
     Ok(session.flush().await?)
 }
 
-/// What is run.
+/// A plan, and how it is run.
 pub(crate) struct Run<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) providers: &'a Providers,
@@ -219,7 +219,7 @@ pub(crate) struct Run<'a> {
     pub(crate) name: &'a str,
     /// When somebody began to look at what is live.
     pub(crate) looked_at: Option<Moment>,
-    /// What goes on if it is stopped.
+    /// The command that goes on if it is stopped.
     pub(crate) onward: Onward,
 }
 

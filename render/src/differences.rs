@@ -12,7 +12,7 @@ use engine::value::{Attributes, Paths, Segment, Value};
 use crate::safe;
 use crate::shown::Shown;
 
-/// How many attributes a line names.
+/// The most attributes that a line names.
 const NAMED_MAX: usize = 4;
 
 /// The longest text of a value, in characters.
@@ -145,7 +145,7 @@ fn differing(planned: Option<&Change>, now: Option<&Change>) -> Vec<Name> {
     names
 }
 
-/// What a change does: its action, and what it makes of the attributes that differ from another one.
+/// Returns what a change does: its action, and what it makes of the attributes that differ from another one.
 fn change_words(change: &Change, names: &[Name], other: Option<&Change>) -> String {
     let mut text = match change.action {
         Action::NoOp => "no change".to_owned(),
@@ -174,7 +174,7 @@ fn change_words(change: &Change, names: &[Name], other: Option<&Change>) -> Stri
     text
 }
 
-/// What becomes of an attribute: `size 10 -> 20`, or `size is 10` where it stays.
+/// Returns what becomes of an attribute: `size 10 -> 20`, or `size is 10` where it stays.
 fn becomes(change: &Change, name: &Name) -> String {
     let places = change.sensitive.inside(&Segment::Key(name.clone()));
     let of = |object: &Option<std::sync::Arc<Attributes>>| {

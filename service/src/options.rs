@@ -1,4 +1,4 @@
-//! What the caller decides about the service before it starts.
+//! The options of the service, which the caller sets before it starts.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -17,7 +17,7 @@ pub type LogLine = Arc<dyn Fn(&str) + Send + Sync>;
 #[derive(Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct Options {
-    /// Where to listen. Loopback unless the caller says otherwise; port 0 takes a free one.
+    /// The address to listen at. Loopback unless the caller says otherwise; port 0 takes a free one.
     pub listen: SocketAddr,
     /// The data folder: store, key, logs, volumes. One service at a time holds it.
     pub data: PathBuf,
@@ -122,35 +122,35 @@ impl FromStr for StreamFormat {
 pub struct Timing {
     /// With `until_idle`: how long the first lease may take to arrive.
     pub first_lease: Duration,
-    /// How long running jobs may take to finish once the service is told to stop.
+    /// The time for running jobs to finish once the service is told to stop.
     pub finish: Duration,
-    /// How long running requests may take to finish once the service drains.
+    /// The time for running requests to finish once the service drains.
     pub drain: Duration,
-    /// How long a client may take nothing of what is sent to it.
+    /// The time after which a client that reads nothing is cut off.
     pub stall: Duration,
-    /// How often workers are asked to ping.
+    /// The time between two pings of a worker.
     pub ping_interval: Duration,
     /// After how long a silence a worker counts as lost.
     pub silence: Duration,
-    /// How long a worker may take from its start to its first call.
+    /// The time for a worker from its start to its first call.
     pub worker_start: Duration,
-    /// How long a worker may take to finish its jobs when it is asked to stop.
+    /// The time for a worker to finish its jobs when it is asked to stop.
     pub worker_stop: Duration,
-    /// How long results of `/run` are kept.
+    /// The time that results of `/run` are kept.
     pub retention: Duration,
-    /// How long results of `/runsync` are kept, without a larger `wait`.
+    /// The time that results of `/runsync` are kept, without a larger `wait`.
     pub retention_sync: Duration,
     /// The time between two tries of a webhook.
     pub webhook_delay: Duration,
-    /// How long one try of a webhook may take.
+    /// The time limit of one try of a webhook.
     pub webhook_timeout: Duration,
-    /// How long a worker's request for a job is held open.
+    /// The time that a worker's request for a job is held open.
     pub take_hold: Duration,
-    /// How long an empty answer of `/stream` is held back.
+    /// The time that an empty answer of `/stream` is held back.
     pub stream_hold: Duration,
-    /// How often what the network volumes hold is counted.
+    /// The time between two counts of what the network volumes hold.
     pub volume_count: Duration,
-    /// How often the autoscaler and the sweeper look.
+    /// The time between two looks of the autoscaler and the sweeper.
     pub tick: Duration,
     /// The first pause after a worker crashed; it doubles up to 60 times this value.
     pub crash_pause: Duration,

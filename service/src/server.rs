@@ -32,7 +32,7 @@ use crate::workers::logs;
 use crate::workers::usage::{self, Usage};
 use crate::{ids, listen, routes};
 
-/// Where a running service is found, and its key.
+/// The addresses of a running service, and its key.
 #[derive(Clone)]
 pub struct Addresses {
     /// The REST management API, `http://127.0.0.1:PORT/v1`.
@@ -43,7 +43,7 @@ pub struct Addresses {
     pub queue: String,
     /// The account's key.
     pub key: String,
-    /// Where leases are taken.
+    /// The address at which leases are taken.
     pub lease: String,
 }
 
@@ -71,7 +71,7 @@ pub enum StartError {
     Data {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The store cannot be opened.
@@ -87,7 +87,7 @@ pub enum StartError {
     Listen {
         /// The address.
         address: std::net::SocketAddr,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The jobs in the store cannot be read.
@@ -95,7 +95,7 @@ pub enum StartError {
     Recover {
         /// The data folder.
         folder: PathBuf,
-        /// What the store said.
+        /// The error of the store.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The key that was given cannot be used in a header.
@@ -117,7 +117,7 @@ pub enum RunError {
     Remove {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -162,7 +162,7 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
 }
 
 impl Server {
-    /// Where this service is found.
+    /// Returns the addresses of this service.
     pub fn addresses(&self) -> &Addresses {
         &self.addresses
     }
@@ -242,7 +242,7 @@ async fn recover(store: &Store) -> Result<Queue, Problem> {
     Ok(queue)
 }
 
-/// What is open before the service is put together.
+/// The resources that are open before the service is put together.
 struct Open {
     store: Store,
     key: Key,

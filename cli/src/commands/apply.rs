@@ -76,7 +76,7 @@ pub(crate) fn destroy(
     runtime::wait_for(run(&asked, output))
 }
 
-/// What was asked for.
+/// The request of the user.
 struct Asked<'a> {
     folder: &'a Folder,
     base: &'a Path,

@@ -1,4 +1,4 @@
-//! Where `plumb plan --out` saves a plan: what may stand there before, and how it is written.
+//! The place where `plumb plan --out` saves a plan: what may stand there before, and how it is written.
 //!
 //! Nothing is replaced but a plan file or an empty file. A link is followed; into a device, a pipe
 //! or a stream of the process is written as it is. What Plumb goes by, the spec and what lies in
@@ -20,10 +20,10 @@ use crate::folder::STATE_FOLDER;
 use crate::planning::Made;
 use crate::spec_text;
 
-/// How many secrets are named that a file would hold.
+/// The most secrets that are named of those that a file would hold.
 const PLACES_MAX: usize = 20;
 
-/// How much of a file is looked at to know a plan file.
+/// The bytes of a file that are read to recognise a plan file.
 const HEAD: u64 = 64;
 
 /// A place that a plan may be saved to.
@@ -71,7 +71,7 @@ pub(super) fn place(path: &Path) -> Result<Place, CommandError> {
     Ok(Place::File(real))
 }
 
-/// Where there is nothing yet, what is there counts for the folder only.
+/// A place with nothing in it yet counts by its folder.
 fn new_file(path: &Path) -> Result<Place, CommandError> {
     let fail = |error: &dyn std::error::Error| {
         CommandError::caused(format_args!("cannot save the plan to {}", path.display()), error)

@@ -16,7 +16,7 @@ use crate::spec_text;
 /// The largest plan file that is read, in bytes.
 const BYTES_MAX: u64 = 2 << 30;
 
-/// What a sealed plan file is bound to.
+/// The context that a sealed plan file is bound to.
 pub(super) const CONTEXT: &[u8] = b"plan";
 
 /// Reads a plan file.
@@ -56,7 +56,7 @@ pub(super) fn locations(saved: &SavedPlan) -> Vec<LocationView> {
     view(saved, &Sources::default()).locations
 }
 
-/// What to show of a saved plan: computed from the plan itself, so that nothing is shown that is
+/// Returns the view of a saved plan: computed from the plan itself, so that nothing is shown that is
 /// not run; only the places in the spec and the units come from the view beside it. `sources` are
 /// none: a plan at rest refers to no text.
 pub(super) fn view<'a>(saved: &'a SavedPlan, sources: &'a Sources) -> PlanView<'a> {

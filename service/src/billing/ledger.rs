@@ -6,7 +6,7 @@ use super::What;
 use crate::problem::Problem;
 use crate::store::Tx;
 
-/// What one object has used in one hour.
+/// The use of one object in one hour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) what: What,
@@ -31,7 +31,7 @@ pub(super) fn add(tx: &Tx<'_>, entries: &[Entry]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What was used from one time to another, both the beginning of an hour.
+/// Returns the use from one time to another, both the beginning of an hour.
 pub(crate) fn between(conn: &Connection, from: i64, to: i64) -> Result<Vec<Entry>, Problem> {
     let sql = "select what, object, hour, ms, nanos from usage \
                where hour >= ?1 and hour < ?2 order by hour, what, object";

@@ -14,10 +14,10 @@ use crate::resources::volume::Volume;
 use crate::store::objects;
 use crate::workers::worker::Worker;
 
-/// How often the ledger is written.
+/// The time between two writes of the ledger.
 const PAUSE: Duration = Duration::from_mins(1);
 
-/// What was counted and is not written yet.
+/// The use that was counted and is not written yet.
 pub(crate) struct Meter {
     counted: Mutex<Vec<Entry>>,
     /// Up to when volumes have been counted.
@@ -94,7 +94,7 @@ pub(crate) async fn run(app: Arc<App>) {
     }
 }
 
-/// What so much time costs.
+/// Returns the cost of an amount of time.
 fn cost(nanos_per_hour: i64, ms: i64) -> i64 {
     let exact = i128::from(nanos_per_hour) * i128::from(ms) / i128::from(HOUR_MS);
     i64::try_from(exact).unwrap_or(i64::MAX)

@@ -1,4 +1,4 @@
-//! What the workers and volumes of this service would cost: a ledger of their time at the prices of
+//! The cost of the workers and volumes of this service: a ledger of their time at the prices of
 //! the catalog. Nobody is billed; plans can be held against it.
 //!
 //! Time counts while the service runs. What a service that is killed has not written is less than
@@ -27,14 +27,14 @@ fn nanos(dollars: f64) -> i64 {
     (dollars * 1e9).round() as i64
 }
 
-/// What something costs.
+/// The price of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fare {
     pub(crate) what: What,
     pub(crate) nanos_per_hour: i64,
 }
 
-/// What is paid for.
+/// The kind of thing that is paid for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum What {
     WorkerGpu,
@@ -62,7 +62,7 @@ impl What {
     }
 }
 
-/// What a worker of an endpoint costs.
+/// Returns the price of a worker of an endpoint.
 pub(crate) fn worker_fare(endpoint: &Endpoint) -> Fare {
     if endpoint.compute_type == "CPU" {
         let instances = endpoint.instances();
@@ -77,7 +77,7 @@ pub(crate) fn worker_fare(endpoint: &Endpoint) -> Fare {
     Fare { what: What::WorkerGpu, nanos_per_hour }
 }
 
-/// What a volume of so many gigabytes costs.
+/// Returns the price of a volume, by its size in gigabytes.
 fn volume_fare(tier: &str, gigabytes: i64) -> Fare {
     // Dollars for a gigabyte and a month of 730 hours.
     let (what, price) = match tier {

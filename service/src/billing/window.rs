@@ -21,7 +21,7 @@ pub(crate) struct Window {
     pub(crate) bucket: Bucket,
 }
 
-/// What a question may say.
+/// The query parameters of a billing report.
 #[derive(Debug, Default)]
 pub(crate) struct Question {
     pub(crate) start: Option<String>,

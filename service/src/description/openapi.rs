@@ -5,12 +5,12 @@ use serde_json::{Map, Value, json};
 use super::operation::{Answer, Operation, Parameter};
 use super::shape::Shape;
 
-/// What a whole API says of itself.
+/// The description of a whole API.
 pub(crate) struct About {
     pub(crate) title: &'static str,
     pub(crate) version: &'static str,
     pub(crate) summary: &'static str,
-    /// What every path begins with.
+    /// The prefix of every path.
     pub(crate) prefix: &'static str,
     /// The statuses of problems, and their form.
     pub(crate) problems: &'static [(u16, &'static str)],

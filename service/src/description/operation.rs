@@ -22,7 +22,7 @@ use crate::problem::{Kind, Problem};
 pub(crate) struct Operation {
     pub(super) path: &'static str,
     pub(super) group: &'static str,
-    /// What the description calls the `{id}` of the path.
+    /// The name of the `{id}` of the path in the description.
     pub(super) id_name: &'static str,
     pub(super) id: &'static str,
     pub(super) summary: &'static str,
@@ -30,7 +30,7 @@ pub(crate) struct Operation {
     route: MethodRouter<Arc<App>, Infallible>,
 }
 
-/// What the requests and the answers of an operation look like.
+/// The form of the requests and the answers of an operation.
 pub(crate) struct Form {
     pub(super) method: Method,
     pub(super) query: Vec<Parameter>,
@@ -39,10 +39,10 @@ pub(crate) struct Form {
     manner: Manner,
 }
 
-/// How an API treats requests that are not as described.
+/// The treatment of requests that are not as described.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
-    /// What a request with faults is.
+    /// The kind of problem that a request with faults is.
     pub(crate) refusal: Kind,
     /// The most bytes of a body.
     pub(crate) body_max: usize,
@@ -119,7 +119,7 @@ impl Operation {
         self
     }
 
-    /// What it answers when all goes well.
+    /// Sets the answer of a successful request.
     pub(crate) fn gives(mut self, status: u16, shape: Shape) -> Operation {
         self.form.answers.push(Answer { status, media: JSON, shape: Some(shape) });
         self

@@ -119,7 +119,7 @@ fn row(page: &mut String, name: &str, schema: &Value, mark: &str, document: &Val
     );
 }
 
-/// What a value is, in a few words.
+/// Returns what a value is, in a few words.
 fn kind(schema: &Value, document: &Value) -> String {
     let schema = resolved(schema, document);
     if let Some(known) = schema["enum"].as_array() {
@@ -151,7 +151,7 @@ fn kind(schema: &Value, document: &Value) -> String {
     }
 }
 
-/// What a reference leads to, else the schema itself.
+/// Returns the schema that a reference leads to, else the schema itself.
 fn resolved<'a>(schema: &'a Value, document: &'a Value) -> &'a Value {
     let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next());
     name.map_or(schema, |name| &document["components"]["schemas"][name])

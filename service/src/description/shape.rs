@@ -63,7 +63,7 @@ pub(crate) struct Field {
 pub(crate) struct Pattern {
     pub(crate) expression: &'static str,
     pub(crate) holds: fn(&str) -> bool,
-    /// What the text must be: "must …".
+    /// The rule that the text must keep: "must …".
     pub(crate) rule: &'static str,
 }
 
@@ -172,7 +172,7 @@ impl Shape {
         self
     }
 
-    /// What a reader should know beside the form.
+    /// Adds a sentence for readers of the description.
     pub(crate) fn note(mut self, note: &'static str) -> Shape {
         self.note = note;
         self
@@ -284,7 +284,7 @@ impl Shape {
         }
     }
 
-    /// What is wrong with a value, each with the place where it is; nothing if it has this shape.
+    /// Returns what is wrong with a value, each with its place; nothing if it has this shape.
     pub(crate) fn faults(&self, value: &Value) -> Vec<String> {
         let mut faults = Vec::new();
         self.find_faults(value, "", &mut faults);

@@ -23,7 +23,7 @@ type Column = (&'static str, Option<What>);
 
 /// One of the reports.
 struct Report {
-    /// What its columns are made of; what this service does not have is always 0.
+    /// The sources of its columns; a source that this service does not have is always 0.
     columns: &'static [Column],
     /// The field and the parameter that name an object, and what counts the objects.
     object: Option<(&'static str, &'static str)>,

@@ -19,9 +19,9 @@ use crate::rest::answer;
 use crate::rest::request::RestRequest;
 use crate::store::objects;
 
-/// How much of something there is.
+/// The availability of something.
 const LEVELS: &[&str] = &["NONE", "LOW", "MEDIUM", "HIGH"];
-/// How much of everything there is on this machine.
+/// The availability of everything on this machine.
 const LEVEL: &str = "HIGH";
 const PRODUCTS: &[&str] = &["POD", "CLUSTER", "SERVERLESS"];
 const REGIONS: &[&str] = &[

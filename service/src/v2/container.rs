@@ -1,4 +1,4 @@
-//! What runs in a worker, as templates and endpoints say it.
+//! The container of a worker, as templates and endpoints describe it.
 
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ pub(super) fn shown_fields() -> Vec<Field> {
     ]
 }
 
-/// What a request says.
+/// The fields of a request.
 pub(super) fn read(fields: &mut Fields) -> Result<TemplateInput, Problem> {
     let input = TemplateInput {
         image_name: fields.text("image")?,
@@ -61,7 +61,7 @@ pub(super) fn read(fields: &mut Fields) -> Result<TemplateInput, Problem> {
     Ok(input)
 }
 
-/// What an answer says.
+/// Returns the fields of an answer.
 pub(super) fn shown(template: &Template) -> Value {
     json!({
         "image": template.image_name,

@@ -254,7 +254,7 @@ async fn delete(request: RestRequest) -> Result<Response, Problem> {
     Ok(answer::deleted())
 }
 
-/// What a request asks for.
+/// The fields of a request.
 struct Asked {
     input: EndpointInput,
     container: TemplateInput,

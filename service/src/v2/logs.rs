@@ -29,7 +29,7 @@ use crate::store::objects;
 use crate::workers::logs;
 use crate::workers::worker::Worker;
 
-/// How often to look for more.
+/// The time between two looks for more.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// The most bytes that one look reads.
@@ -40,7 +40,7 @@ struct Log {
     app: Arc<App>,
     worker: Option<Arc<Worker>>,
     path: PathBuf,
-    /// How far it has been read, in bytes and in lines.
+    /// The position in it, in bytes and in lines.
     bytes: u64,
     line: u64,
     /// Lines up to this one are not shown.

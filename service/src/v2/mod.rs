@@ -30,7 +30,7 @@ use crate::gate;
 use crate::problem::{Kind, Problem};
 use crate::rest::answer;
 
-/// What the API says of itself.
+/// The description of the API.
 const ABOUT: About = About {
     title: "Serverless compute service, REST API",
     version: "2.0.0",
