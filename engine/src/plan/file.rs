@@ -90,7 +90,7 @@ struct File<T> {
     saved: T,
 }
 
-/// Says whether a text that begins so is a plan file, of whatever version and however damaged.
+/// Returns true if a text that begins so is a plan file, of whatever version and however damaged.
 pub fn is_plan<'a>(head: &'a [u8]) -> bool {
     let name = FORMAT.split('/').next().unwrap_or_default();
     let tokens = [b"{".as_slice(), b"\"format\"", b":", b"\"", name.as_bytes(), b"/"];

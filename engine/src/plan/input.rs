@@ -127,7 +127,7 @@ impl Target {
         }
     }
 
-    /// Says whether the address is meant.
+    /// Returns true if the address is meant.
     pub fn names(&self, address: &Address) -> bool {
         match self {
             Self::Block(block) => *block == address.block,

@@ -466,12 +466,12 @@ impl Plan {
         self.changes.get(index)
     }
 
-    /// Says whether it computes nothing any more: no call, and no change of an output.
+    /// Returns true if it computes nothing any more: no call, and no change of an output.
     pub fn computes_nothing(&self) -> bool {
         self.steps.is_empty() && self.outputs.values().all(|output| output.action == Action::NoOp)
     }
 
-    /// Says whether nothing becomes different but what the state knows: no step, and no change of a resource
+    /// Returns true if nothing becomes different but what the state knows: no step, and no change of a resource
     /// or an output. What it takes into the state ([`Plan::seen`]) does not count.
     pub fn is_empty(&self) -> bool {
         self.computes_nothing() && self.changes.iter().all(|change| change.action == Action::NoOp)

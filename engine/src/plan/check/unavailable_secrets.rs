@@ -29,7 +29,7 @@ pub(in crate::plan) fn check(draft: &Draft, resource: &ResourceConfig) -> Vec<La
     sent.map(lack).collect()
 }
 
-/// Says whether a call of a draft carries an attribute. A create sends all that the spec gives, sooner or
+/// Returns true if a call of a draft carries an attribute. A create sends all that the spec gives, sooner or
 /// later; an update what changes, and more where the API takes more at once: also what it keeps.
 fn is_sent(draft: &Draft, name: &Name, is_kept: bool) -> bool {
     match draft.change.action {
@@ -57,7 +57,7 @@ fn phases(draft: &Draft) -> Vec<&Phase> {
     phases
 }
 
-/// Says whether a phase sends an attribute although it does not change.
+/// Returns true if a phase sends an attribute although it does not change.
 fn always_sends(phase: &Phase, name: &Name) -> bool {
     match &phase.sends {
         Sends::All => phase.carries(name),

@@ -70,10 +70,10 @@ fn parts(expr: &Expr, is_written: &dyn Fn(&Expr) -> bool) -> String {
     if names.is_empty() { String::new() } else { format!("{} in ", names.join(", ")) }
 }
 
-/// Says whether what a reference refers to may be a secret.
+/// Returns true if what a reference refers to may be a secret.
 type IsSecret<'a> = &'a dyn Fn(Reference<'_>) -> bool;
 
-/// Says whether a sensitive part of an expression is secret for nothing but its own text.
+/// Returns true if a sensitive part of an expression is secret for nothing but its own text.
 ///
 /// An expression that hands one of its parts on is looked at part by part: a value that is written in one of the arms
 /// of a condition is the value itself, whatever else stands there. Which part it is, is not computed: where any may
@@ -110,7 +110,7 @@ fn is_written(expr: &Expr, sensitive: &Paths, is_secret: IsSecret<'_>) -> bool {
     }
 }
 
-/// Says whether words are written in an expression that refers to nothing secret: what is secret about it may be a
+/// Returns true if words are written in an expression that refers to nothing secret: what is secret about it may be a
 /// secret that it refers to, else it is what is written there.
 fn is_plain_text(expr: &Expr, is_secret: IsSecret<'_>) -> bool {
     has_words(expr) && !refers_to_a_secret(expr, is_secret)
@@ -140,7 +140,7 @@ fn literal(expr: &Expr) -> Option<&Value> {
     if let Kind::Literal(value) = &expr.kind { Some(value) } else { None }
 }
 
-/// Says whether an expression declares something sensitive that stands in it as it is.
+/// Returns true if an expression declares something sensitive that stands in it as it is.
 fn declares(expr: &Expr, is_secret: IsSecret<'_>) -> bool {
     let mut found = false;
     walk(expr, &mut |part| {
@@ -154,7 +154,7 @@ fn declares(expr: &Expr, is_secret: IsSecret<'_>) -> bool {
     found
 }
 
-/// Says whether a value has anything but null, or nothing, in a sensitive place.
+/// Returns true if a value has anything but null, or nothing, in a sensitive place.
 fn holds_text(value: &Value, sensitive: &Paths) -> bool {
     sensitive.iter().any(|path| {
         value.at(path).is_some_and(|part| match part {
@@ -167,7 +167,7 @@ fn holds_text(value: &Value, sensitive: &Paths) -> bool {
     })
 }
 
-/// Says whether an expression refers to a variable or an object.
+/// Returns true if an expression refers to a variable or an object.
 fn refers(expr: &Expr) -> bool {
     let mut found = false;
     walk(expr, &mut |part| {
@@ -176,7 +176,7 @@ fn refers(expr: &Expr) -> bool {
     found
 }
 
-/// Says whether a word is written in an expression: more than what stands between other things.
+/// Returns true if a word is written in an expression: more than what stands between other things.
 fn has_words(expr: &Expr) -> bool {
     let mut found = false;
     literals(expr, &mut |value| found |= is_word(value));
@@ -193,7 +193,7 @@ fn is_word(value: &Value) -> bool {
     }
 }
 
-/// Says whether an expression refers to a variable, which is a sensitive one then, or to an attribute that
+/// Returns true if an expression refers to a variable, which is a sensitive one then, or to an attribute that
 /// may be a secret.
 fn refers_to_a_secret(expr: &Expr, is_secret: IsSecret<'_>) -> bool {
     let mut found = false;

@@ -146,7 +146,7 @@ fn verdict(case: &Case<'_>, goal: &Attributes) -> Verdict {
     Verdict { action, reason, changed, replacing, rest }
 }
 
-/// Says whether an attribute that no run can compute now has the inputs that the live one was made of.
+/// Returns true if an attribute that no run can compute now has the inputs that the live one was made of.
 fn is_made_already(case: &Case<'_>, live: &Live<'_>, name: &Name) -> bool {
     let inputs = case.wanted.secret_inputs.get(name);
     let (fingerprint, value) =
@@ -396,7 +396,7 @@ fn effects(schema: &TypeSchema, changed: &BTreeSet<Name>) -> Vec<String> {
     effects
 }
 
-/// Says whether an object of the type has something in it that goes with it: the attributes whose
+/// Returns true if an object of the type has something in it that goes with it: the attributes whose
 /// change would lose it say so, and any other replace loses the same.
 pub(in crate::plan) fn holds_data(schema: &TypeSchema) -> bool {
     schema.attributes.values().any(|attribute| attribute.data_loss)

@@ -7,7 +7,7 @@ use crate::digest::{Fingerprint, SealKey};
 use crate::schema::TypeSchema;
 use crate::value::{Attributes, Value};
 
-/// Says whether a wanted value (in clear, maybe unknown) is what is live (secrets sealed). What is
+/// Returns true if a wanted value (in clear, maybe unknown) is what is live (secrets sealed). What is
 /// unknown agrees with nothing.
 pub fn agree(wanted: &Value, live: &Value, key: &SealKey) -> bool {
     match (wanted, live) {
@@ -56,7 +56,7 @@ pub(in crate::plan) fn differing<'a>(
         .collect()
 }
 
-/// Says whether an attribute keeps its value as long as nobody changes the object.
+/// Returns true if an attribute keeps its value as long as nobody changes the object.
 pub fn is_stable(schema: &TypeSchema, name: &Name) -> bool {
     schema
         .attributes

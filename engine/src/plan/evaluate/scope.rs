@@ -48,7 +48,7 @@ impl<'a> Planned<'a> {
         self.blocks.insert(block, Instances::Many(BTreeMap::new()));
     }
 
-    /// Says whether an instance was planned.
+    /// Returns true if an instance was planned.
     pub(in crate::plan) fn has(&self, address: &Address) -> bool {
         match (self.blocks.get(&address.block), &address.key) {
             (Some(Instances::Many(objects)), Some(key)) => objects.contains_key(key),

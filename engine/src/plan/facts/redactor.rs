@@ -139,7 +139,7 @@ pub(in crate::plan) fn changed_secret<'d>(draft: &'d Draft, key: &SealKey) -> Op
     })
 }
 
-/// Says whether a value has more secrets than are known of the old one, and one that stood nowhere in it.
+/// Returns true if a value has more secrets than are known of the old one, and one that stood nowhere in it.
 fn has_new_secret(new: &Value, old: &Value, key: &SealKey) -> bool {
     let count = |value: &Value| {
         let mut count = 0;

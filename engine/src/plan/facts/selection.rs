@@ -57,7 +57,7 @@ impl Selection {
         Self { targets, excludes: chosen(&options.excludes, down) }
     }
 
-    /// Says whether an instance is chosen.
+    /// Returns true if an instance is chosen.
     pub fn includes(&self, address: &Address) -> bool {
         !self.excludes.has(address)
             && self.targets.as_ref().is_none_or(|targets| targets.has(address))
