@@ -56,7 +56,7 @@ fn other_record(record: &Record) -> String {
         Record::Adopted { address, object, .. } => {
             format!("{address} taken over, object {}", object.id)
         }
-        Record::Forgot { address, object } => format!("{address} let go, object {object}"),
+        Record::Forgot { address, object } => format!("{address} forgotten, object {object}"),
         Record::Unwatched { nonce } => format!("{nonce} is watched no more"),
         Record::Moved { from, to } => format!("{from} moved to {to}"),
         Record::Located { provider, location: Some(location) } => {

@@ -346,7 +346,7 @@ pub(super) fn drained_is_retained(
     } else {
         format!(
             "`plumb apply` with {address} as it was in the spec gives back what it had, and it can be \
-             let go after that; or set retain to false, and the delete goes on"
+             retained after that; or set retain to false, and the delete goes on"
         )
     })
 }
@@ -650,7 +650,7 @@ pub(super) fn named_by_what_is_let_go(
              deletes nothing that is named there."
         ))
         .help(format!(
-            "let go of {address} as well: lifecycle = {{ retain = true }}; or leave both out: \
+            "retain {address} as well: lifecycle = {{ retain = true }}; or leave both out: \
              --exclude '{address}'"
         ))
 }

@@ -328,7 +328,7 @@ fn change(
     let is_harmless = retains || case.live.is_some_and(|live| is_half_made(case, live));
     let loss = schema.delete_effect.clone().filter(|_| replaces && !is_harmless);
     let effects = match (retains, replaces) {
-        (true, _) => vec!["the old object is let go and left alone".to_owned()],
+        (true, _) => vec!["the old object leaves the state and is left alone".to_owned()],
         (false, true) => Vec::new(),
         (false, false) => effects(schema, &verdict.changed),
     };
