@@ -24,8 +24,11 @@ impl Workers for Threads {
             numbers.take_while(|number| *number < parts).for_each(part);
         };
         thread::scope(|scope| {
+            // Where the system gives no more threads, those that there are do it all.
             for _ in 1..threads {
-                scope.spawn(work);
+                if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                    break;
+                }
             }
             work();
         });

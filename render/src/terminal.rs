@@ -105,12 +105,16 @@ fn changes(changes: &Changes<'_>, colour: Colour) -> Vec<String> {
     }
     thread::scope(|scope| {
         let shares = parts.chunks(parts.len().div_ceil(writers));
-        let shares: Vec<_> = shares
-            .map(|share| scope.spawn(|| share.iter().copied().map(write).collect::<Vec<_>>()))
-            .collect();
-        let joined = shares.into_iter().map(thread::ScopedJoinHandle::join);
-        // A writer that panics has a mistake that nobody should miss.
-        joined.flat_map(|share| share.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        let all = |share: &[usize]| share.iter().copied().map(write).collect::<Vec<_>>();
+        let begin = |share| thread::Builder::new().spawn_scoped(scope, move || all(share));
+        let shares: Vec<_> = shares.map(|share| (share, begin(share))).collect();
+        let texts = shares.into_iter().flat_map(|(share, writer)| match writer {
+            // A panic of a writer is a mistake, and goes on here.
+            Ok(writer) => writer.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            // The system gave no thread.
+            Err(_) => all(share),
+        });
+        texts.collect()
     })
 }
 

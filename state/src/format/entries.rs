@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use engine::address::Address;
@@ -71,20 +72,27 @@ fn split(mut bytes: &[u8], size: usize) -> Vec<&[u8]> {
     pieces
 }
 
-/// Works on each share, in a thread of its own but for the last. The results are in order.
-fn among_threads<S: Send, T: Send>(mut shares: Vec<S>, work: impl Fn(S) -> T + Sync) -> Vec<T> {
-    let Some(last) = shares.pop() else { return Vec::new() };
-    thread::scope(|scope| {
-        let work = &work;
-        let others: Vec<_> =
-            shares.into_iter().map(|share| scope.spawn(move || work(share))).collect();
+/// Works on each share, in a thread of its own but for the last, and for those that the system gives no thread for.
+/// The results are in order.
+fn among_threads<S: Send, T: Send>(shares: Vec<S>, work: impl Fn(S) -> T + Sync) -> Vec<T> {
+    let shares: Vec<_> = shares.into_iter().map(|share| Mutex::new(Some(share))).collect();
+    let work = |share: &Mutex<Option<S>>| {
+        let share = share.lock().unwrap_or_else(PoisonError::into_inner).take();
+        share.map(&work)
+    };
+    let Some((last, others)) = shares.split_last() else { return Vec::new() };
+    let results: Vec<Option<T>> = thread::scope(|scope| {
+        let begin = |share| thread::Builder::new().spawn_scoped(scope, move || work(share));
+        let others: Vec<_> = others.iter().map(|share| (share, begin(share))).collect();
         let last = work(last);
-        let results = others.into_iter().map(|other| match other.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
+        let results = others.into_iter().map(|(share, thread)| match thread.map(|it| it.join()) {
+            Ok(Ok(result)) => result,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(_) => work(share),
         });
         results.chain([last]).collect()
-    })
+    });
+    results.into_iter().flatten().collect()
 }
 
 #[cfg(test)]
