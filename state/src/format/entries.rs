@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 use engine::address::Address;
 use engine::state::Entry;
@@ -85,11 +85,12 @@ fn among_threads<S: Send, T: Send>(shares: Vec<S>, work: impl Fn(S) -> T + Sync)
         let begin = |share| thread::Builder::new().spawn_scoped(scope, move || work(share));
         let others: Vec<_> = others.iter().map(|share| (share, begin(share))).collect();
         let last = work(last);
-        let results = others.into_iter().map(|(share, thread)| match thread.map(|it| it.join()) {
-            Ok(Ok(result)) => result,
-            Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(_) => work(share),
-        });
+        let results =
+            others.into_iter().map(|(share, thread)| match thread.map(ScopedJoinHandle::join) {
+                Ok(Ok(result)) => result,
+                Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                Err(_) => work(share),
+            });
         results.chain([last]).collect()
     });
     results.into_iter().flatten().collect()
