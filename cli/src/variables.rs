@@ -50,7 +50,7 @@ pub(crate) fn given<'a>(
     Ok(given)
 }
 
-/// What was given for variables when a plan was saved, with the secrets that are given again.
+/// The values that were given for variables when a plan was saved, with the secrets that are given again.
 pub(crate) fn given_again(
     inputs: &Inputs,
     args: &SpecArgs,

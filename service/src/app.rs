@@ -46,9 +46,9 @@ pub(crate) struct App {
     pub(crate) queue: Queue,
     /// The workers.
     pub(crate) fleet: Fleet,
-    /// What the workers and volumes cost.
+    /// The meter of what workers and volumes cost.
     pub(crate) meter: Meter,
-    /// What the network volumes hold.
+    /// The sizes of what the network volumes hold.
     pub(crate) usage: Usage,
     /// How many requests the job API takes.
     pub(crate) rates: Rates,

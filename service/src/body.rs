@@ -10,19 +10,19 @@ use http_body_util::BodyExt as _;
 use hyper::body::{Frame, Incoming, SizeHint};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::memory_budget::MemoryShare;
 use crate::problem::{Kind, Problem};
-use crate::room::Share;
 
 /// The largest body that the management APIs take.
 pub(crate) const BODY_MAX: usize = 1 << 20;
 
-/// How long a client may take to send a body, beside the time that [`PACE`] gives it.
+/// The time for a client to send a body, beside the time that [`PACE`] gives it.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The slowest pace of a body, in bytes a second.
 const PACE: usize = 64 << 10;
 
-/// How long, and how many bytes, are read of a body that nobody wants: a client that still writes
+/// The time, and the bytes, that are read of a body that is refused: a client that still writes
 /// would find its connection gone before it has read the answer.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 const DISCARD_MAX: usize = 256 << 20;
@@ -31,7 +31,7 @@ const DISCARD_MAX: usize = 256 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Received {
     bytes: Vec<u8>,
-    _share: Share,
+    _share: MemoryShare,
 }
 
 impl Deref for Received {
@@ -54,7 +54,7 @@ pub(crate) async fn read(mut body: Body, limit: usize) -> Result<Received, Probl
     if body.size_hint().lower() > limit as u64 {
         return Err(too_large());
     }
-    let (began, mut bytes, mut share) = (Instant::now(), Vec::new(), Share::default());
+    let (began, mut bytes, mut share) = (Instant::now(), Vec::new(), MemoryShare::default());
     loop {
         let pace = Duration::from_secs((bytes.len() / PACE) as u64);
         let due = began + BODY_TIMEOUT + pace;

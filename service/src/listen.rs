@@ -22,7 +22,7 @@ use crate::app::App;
 use crate::body::Lingering;
 use crate::gate::Cut;
 use crate::idle::{Connection, Connections};
-use crate::patient::Patient;
+use crate::stall_timeout::StallTimeout;
 
 /// How long a client may take to send the head of a request, idle time between two included. It
 /// is longer than clients keep idle connections (90 seconds is usual): the one that closes first
@@ -97,7 +97,7 @@ async fn connection(app: Arc<App>, own: Arc<Connection>, stream: TcpStream, rout
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(BUFFER_MAX);
-    let stream = TokioIo::new(Patient::new(stream, app.options.timing.stall));
+    let stream = TokioIo::new(StallTimeout::new(stream, app.options.timing.stall));
     let mut serving = std::pin::pin!(builder.serve_connection(stream, service));
     let patience = tokio::select! {
         _ = serving.as_mut() => return,

@@ -26,7 +26,7 @@ pub(crate) fn later_claims(snapshot: &Snapshot, records: &[Record]) -> BTreeSet<
 }
 
 /// Leaves out the creates whose object another address stands for and goes on to: what they made
-/// cannot be told before that address has let go of it.
+/// cannot be told while that address stands for it.
 pub(crate) fn leave_out_claimed(snapshot: &Snapshot, records: &mut Vec<Record>) {
     // What goes makes room for what is found, so it comes first; else the order does not matter.
     records.sort_by_key(|record| !is_gone(record));

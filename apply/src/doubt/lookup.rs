@@ -1,8 +1,8 @@
 //! Looking up what a call in doubt did: the only way a doubt ends without a person.
 //!
-//! Presence is proof at once, of what bears a name that was drawn for it alone. An absence is believed
+//! Presence is proof at once, of what has a name that was drawn for it alone. An absence is believed
 //! after it has lasted for the provider's settle time, because a list may be behind; and so is the
-//! presence of what bears a name that another object may have borne a moment ago, and what an object shows
+//! presence of what has a name that another object may have had a moment ago, and what an object shows
 //! that was to change or to go: a read may be behind as well, and show what was there before, which may be
 //! what is wanted again. Where a name is all that tells, a run that lost its
 //! place may send its create a little later: that is waited for, too, as nothing finds a late one.
@@ -62,7 +62,7 @@ pub(crate) fn shown(object: &Object) -> Shown<'_> {
 }
 
 /// The objects that addresses stand for already, where a lost create is found by what others may
-/// bear, too: a name or a key that is not drawn for it alone.
+/// have, too: a name or a key that is not drawn for it alone.
 pub(crate) fn taken(
     snapshot: &Snapshot,
     schema: &TypeSchema,
@@ -195,7 +195,7 @@ fn name_as(name: &Name, ty: Option<&Type>) -> Value {
     number.map_or_else(|| Value::String(name.clone()), Value::Integer)
 }
 
-/// Returns true if an object bears a name that is known by its fingerprint.
+/// Returns true if an object has a name that is known by its fingerprint.
 fn is_named(object: &Object, attribute: &Name, name: &Fingerprint, key: &SealKey) -> bool {
     let own = object.attributes.get(attribute).filter(|own| !own.is_null());
     own.is_some_and(|own| Fingerprint::of(own, key) == *name)

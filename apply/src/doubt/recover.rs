@@ -192,7 +192,7 @@ impl<'a> Recovery<'a> {
         age < CALL_LASTS_MAX
     }
 
-    /// Returns true if a create that was accepted may show only later. What bears a one-time name heals if it
+    /// Returns true if a create that was accepted may show only later. What has a one-time name heals if it
     /// comes after another was made; of anything else there would be two.
     fn may_still_show(&self, pending: &Pending, schema: &TypeSchema) -> bool {
         let heals = matches!(schema.identity, Identity::OneTimeName { .. });

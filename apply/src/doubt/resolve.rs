@@ -32,7 +32,7 @@ pub enum ResolveError {
     /// An address stands for it.
     #[error("{0} stands for this object already")]
     Taken(Address),
-    /// It bears the one-time name of another create.
+    /// It has the one-time name of another create.
     #[error("it was made for {0}: it has the one-time name of that create")]
     MadeFor(Address),
     /// Nothing can read it.

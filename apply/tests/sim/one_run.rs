@@ -353,7 +353,7 @@ impl Simulation {
     }
 }
 
-/// What a plan does, by address.
+/// The changes of a plan, by address.
 fn acting(plan: &Plan) -> impl Iterator<Item = (&Address, bool, Action)> {
     let changes = plan.changes.iter().filter(|change| change.action != Action::NoOp);
     changes.map(|change| (&change.address, change.deposed, change.action))

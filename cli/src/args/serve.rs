@@ -40,10 +40,10 @@ pub(crate) struct Serve {
     /// The limit on the sum of the endpoints' `workers_max`
     #[arg(long, value_name = "N")]
     pub(crate) worker_quota: Option<u32>,
-    /// How long running jobs may finish when it is told to stop, in seconds
+    /// Seconds for running jobs to finish after a stop request
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub(crate) drain: u64,
-    /// What happens to new jobs of an endpoint whose network volume holds more than its size
+    /// Treatment of new jobs of an endpoint whose network volume holds more than its size
     #[arg(long, value_name = "WHAT", default_value = "report", value_parser = ["report", "refuse"])]
     pub(crate) full_volumes: String,
     /// Keep no access log

@@ -251,15 +251,15 @@ async fn run(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, CommandE
         }
         Decision::Run => {
             let variables = &resolved.variables();
-            let run =
-                Approved { asked, plan, request: &request, configured: &configured, variables };
-            match run.go(session, (&holder, looked_at), &teller, &stop).await? {
-                Ok(status) => status.or(planned),
-                Err((session, why)) => {
-                    let sources = made.sources.clone();
-                    return give_up(session, why, sources, &teller, output).await;
-                }
-            }
+            let run = Approved {
+                asked,
+                made: &made,
+                plan,
+                request: &request,
+                configured: &configured,
+                variables,
+            };
+            run.go(session, (&holder, looked_at), &teller, &stop).await?.or(planned)
         }
     };
     let Some(config) = asked.checks(&resolved.config, output).filter(|_| ended == Status::Done)
@@ -281,6 +281,7 @@ async fn decline(session: Session, output: &Output) -> Result<Status, CommandErr
 /// A plan that is to run.
 struct Approved<'a> {
     asked: &'a Asked<'a>,
+    made: &'a Made,
     plan: &'a Plan,
     request: &'a Request<'a>,
     configured: &'a Configured,
@@ -288,23 +289,26 @@ struct Approved<'a> {
 }
 
 impl Approved<'_> {
-    /// Runs the plan. Where the question stood for a while, the plan is made again and compared first, and the
-    /// session is given back with the reason where it is another one.
+    /// Runs the plan. Where the question stood for a while, the plan is made again and compared first, and
+    /// refused where it is another one.
     async fn go(
         &self,
         mut session: Session,
         (holder, looked_at): (&Holder, Option<Moment>),
         teller: &Teller,
         stop: &Stopping,
-    ) -> Result<Result<Status, (Session, ApplyError)>, CommandError> {
-        let Self { asked, plan, request, configured, variables } = self;
+    ) -> Result<Status, CommandError> {
+        let Self { asked, made, plan, request, configured, variables } = self;
         let (mut again, mut looked_at) = (None, looked_at);
         if asked.asks() && request.refresh && !plan.is_empty() {
             looked_at = Some(System.clock().moment());
             let work = make_again(plan, session.snapshot(), request);
             match stop.unless(async { Ok(work.await) }).await? {
                 Ok((plan, _)) => again = Some(plan),
-                Err(why) => return Ok(Err((session, why))),
+                Err(why) => {
+                    let sources = made.sources.clone();
+                    return give_up(session, why, sources, teller, teller.output()).await;
+                }
             }
         }
         for record in configured.locations.records(session.snapshot()) {
@@ -319,7 +323,7 @@ impl Approved<'_> {
             looked_at,
             onward: asked.onward(),
         };
-        running::run(session, run, teller, stop).await.map(Ok)
+        running::run(session, run, teller, stop).await
     }
 }
 

@@ -1,5 +1,5 @@
 //! The owner of an object that a look shows: the address that stands for it, or the create whose one-time name
-//! it bears. An API may give an id again, and a person may name the wrong one.
+//! it has. An API may give an id again, and a person may name the wrong one.
 
 use super::call::{CallInDoubt, Shown};
 use crate::address::Address;
@@ -14,12 +14,12 @@ use crate::value::{Attributes, Value};
 pub enum Owner<'a> {
     /// This address stands for it.
     Holder(&'a Address),
-    /// It bears the one-time name of a create for this address.
+    /// It has the one-time name of a create for this address.
     Maker(&'a Address),
 }
 
 /// Returns the owner of an object that a look for a call showed, unless it is the call's own. What a change of
-/// an object shows is its own: it may bear any name.
+/// an object shows is its own: it may have any name.
 pub fn other_owner<'a>(
     call: CallInDoubt<'_>,
     shown: Shown<'_>,
@@ -33,7 +33,7 @@ pub fn other_owner<'a>(
         return Some(Owner::Holder(holder));
     }
     let maker = maker(call, shown.attributes, snapshot)?;
-    let is_other = started.makes_its_object() || !bears_known_name(call, shown, snapshot);
+    let is_other = started.makes_its_object() || !has_known_name(call, shown, snapshot);
     is_other.then_some(Owner::Maker(maker))
 }
 
@@ -60,7 +60,7 @@ fn maker<'a>(
         own.provider == *provider && own.address.block.ty == *ty && own.nonce.is(name)
     });
     let is_other = |address: &&Address| **address != started.address;
-    // What an address has may bear a name that was drawn for the address and is watched.
+    // What an address has may have a name that was drawn for the address and is watched.
     let watched = watched.map(|own| &own.address).filter(is_other);
     let in_doubt = snapshot
         .named_in_doubt(provider, ty, name)
@@ -68,9 +68,9 @@ fn maker<'a>(
     in_doubt.chain(watched).next()
 }
 
-/// Returns true if an object bears the name that the state knows of it. A one-time name that was drawn for
+/// Returns true if an object has the name that the state knows of it. A one-time name that was drawn for
 /// another address may be its own: the address has moved since.
-fn bears_known_name(call: CallInDoubt<'_>, shown: Shown<'_>, snapshot: &Snapshot) -> bool {
+fn has_known_name(call: CallInDoubt<'_>, shown: Shown<'_>, snapshot: &Snapshot) -> bool {
     let known = call.known(snapshot);
     let name = call.schema.name_attribute.as_ref();
     name.is_some_and(|name| match (known.get(name), shown.attributes.get(name)) {
@@ -91,12 +91,12 @@ pub fn supersedes_own(call: CallInDoubt<'_>, made: Shown<'_>, snapshot: &Snapsho
         other.address == started.address && other.object.as_ref() == Some(made.id)
     };
     is_own
-        && bears_its_nonce(call, made.attributes)
+        && has_its_nonce(call, made.attributes)
         && !snapshot.pending.values().any(|pending| is_about(&pending.started))
 }
 
-/// Returns true if an object bears the name that was drawn for a create, which nothing bore before.
-fn bears_its_nonce(call: CallInDoubt<'_>, attributes: &Attributes) -> bool {
+/// Returns true if an object has the name that was drawn for a create, which nothing bore before.
+fn has_its_nonce(call: CallInDoubt<'_>, attributes: &Attributes) -> bool {
     let Identity::OneTimeName { attribute } = &call.schema.identity else { return false };
     let Some(nonce) = &call.started.nonce else { return false };
     match attributes.get(attribute) {

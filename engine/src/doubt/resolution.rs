@@ -91,7 +91,7 @@ fn changed(call: CallInDoubt<'_>, shown: &Attributes) -> Resolution {
 }
 
 /// Returns the attributes of a create of which its object shows another value than was sent. Presence is no
-/// proof under a name that others may bear: a stranger may have been first. An object under a name that was
+/// proof under a name that others may have: a stranger may have been first. An object under a name that was
 /// drawn for the create alone was made by it, whatever the API made of the values. The wait of an accepted
 /// create says when it is done.
 pub fn create_mismatch(call: CallInDoubt<'_>, shown: &Attributes) -> Vec<Name> {

@@ -147,7 +147,7 @@ fn nonce(of: u8) -> Nonce {
     Nonce::from_random([of; 16])
 }
 
-/// The name that the objects of most rows bear.
+/// The name that the objects of most rows have.
 fn started_name() -> Name {
     nonce(0).0
 }
@@ -244,7 +244,7 @@ fn snapshot() -> Snapshot {
     for (call, (address, id, name)) in held.into_iter().enumerate() {
         let call = CallId(call as u64);
         let address = address.parse().unwrap();
-        // Earlier creates, under names that nothing here bears.
+        // Earlier creates, under names that no object here has.
         let nonce = Some(nonce(9));
         let create = Started { call, address, nonce, ..started("create one-time") };
         snapshot.fold(&Record::Started(Box::new(create))).unwrap();

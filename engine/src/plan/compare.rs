@@ -43,7 +43,7 @@ pub enum Difference {
     Account(Name),
     /// A change is another one.
     Change {
-        /// Whose change.
+        /// The address that is changed.
         address: Address,
         /// As it was planned; none where it was not.
         planned: Option<Box<Change>>,
@@ -52,14 +52,14 @@ pub enum Difference {
     },
     /// An object outside the state has got a name that the plan gives.
     Namesake {
-        /// Who is given the name.
+        /// The address that is given the name.
         address: Address,
         /// The objects that have it now and did not before.
         objects: BTreeSet<ObjectId>,
     },
     /// Another address has come to use what the plan deletes.
     User {
-        /// What is deleted.
+        /// The address that is deleted.
         address: Address,
         /// The addresses whose objects use it now and did not before.
         users: BTreeSet<Address>,

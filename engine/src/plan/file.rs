@@ -34,7 +34,7 @@ pub struct Inputs {
     pub variables: BTreeMap<Name, Stored>,
     /// The fingerprints of the values that were given for sensitive variables.
     pub secrets: BTreeMap<Name, Fingerprint>,
-    /// What was asked for.
+    /// The options of the plan.
     pub options: Options,
 }
 

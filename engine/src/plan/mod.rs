@@ -178,7 +178,7 @@ pub struct Change {
     pub progress: Progress,
     /// The sensitive places of `after`.
     pub sensitive: Paths,
-    /// How apply computes the sensitive attributes that the plan cannot hold, by attribute. Not written: the text
+    /// The expressions of the sensitive attributes that the plan cannot hold, by attribute. Not written: the text
     /// of a secret may stand in it.
     #[serde(skip)]
     pub secrets: BTreeMap<Name, Expr>,
@@ -406,7 +406,7 @@ pub struct OutputChange {
     pub after: Option<Value>,
     /// True if it is sensitive.
     pub sensitive: bool,
-    /// How apply computes it when the plan cannot hold it. Not written, as with a change.
+    /// The expression by which apply computes it when the plan cannot hold it. Not written, as with a change.
     #[serde(skip)]
     pub secret: Option<Expr>,
 }

@@ -2,14 +2,14 @@
 
 use rusqlite::{Connection, params};
 
-use super::What;
+use super::BilledKind;
 use crate::problem::Problem;
 use crate::store::Tx;
 
 /// The use of one object in one hour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
-    pub(crate) what: What,
+    pub(crate) what: BilledKind,
     /// The endpoint or the volume.
     pub(crate) object: String,
     /// The beginning of the hour.
@@ -38,7 +38,7 @@ pub(crate) fn between(conn: &Connection, from: i64, to: i64) -> Result<Vec<Entry
     let mut statement = conn.prepare_cached(sql)?;
     let rows = statement.query_map([from, to], |row| {
         let what: String = row.get(0)?;
-        Ok((What::named(&what), row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+        Ok((BilledKind::named(&what), row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
     })?;
     let mut entries = Vec::new();
     for row in rows {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::bucket::HOUR_MS;
 use super::ledger::{self, Entry};
-use super::{Fare, volume_fare};
+use super::{Price, volume_price};
 use crate::app::App;
 use crate::clock::now_ms;
 use crate::problem::Problem;
@@ -39,16 +39,16 @@ impl Meter {
     pub(crate) fn count_worker(&self, worker: &Worker) {
         let now = now_ms();
         let since = worker.counted_until.swap(now, SeqCst);
-        self.count(worker.fare, &worker.endpoint, since, now);
+        self.count(worker.price, &worker.endpoint, since, now);
     }
 
-    fn count(&self, fare: Fare, object: &str, since: i64, until: i64) {
+    fn count(&self, price: Price, object: &str, since: i64, until: i64) {
         let entry = |(hour, ms)| Entry {
-            what: fare.what,
+            what: price.what,
             object: object.to_owned(),
             hour,
             ms,
-            nanos: cost(fare.nanos_per_hour, ms),
+            nanos: cost(price.nanos_per_hour, ms),
         };
         self.counted().extend(hours(since, until).into_iter().map(entry));
     }
@@ -65,8 +65,8 @@ impl Meter {
         let now = now_ms();
         let last = self.volumes_until.swap(now, SeqCst);
         for volume in volumes {
-            let fare = volume_fare(&volume.tier, volume.size);
-            self.count(fare, &volume.id, last.max(volume.created_at), now);
+            let price = volume_price(&volume.tier, volume.size);
+            self.count(price, &volume.id, last.max(volume.created_at), now);
         }
         let entries = std::mem::take(&mut *self.counted());
         if entries.is_empty() {

@@ -7,10 +7,16 @@
 pub(crate) mod bucket;
 pub(crate) mod ledger;
 pub(crate) mod meter;
-pub(crate) mod window;
+pub(crate) mod report_window;
 
+use rusqlite::Connection;
+
+use crate::app::App;
 use crate::catalog::{self, gpus};
+use crate::problem::Problem;
 use crate::resources::endpoint::Endpoint;
+use ledger::Entry;
+use report_window::Window;
 
 /// Dollars are counted in parts of a thousand millionth.
 pub(crate) const NANOS: i64 = 1_000_000_000;
@@ -27,62 +33,79 @@ fn nanos(dollars: f64) -> i64 {
     (dollars * 1e9).round() as i64
 }
 
+/// Returns the entries of a window that are wanted, with all use up to now.
+pub(crate) async fn entries(
+    app: &App,
+    window: Window,
+    is_wanted: impl Fn(&Entry) -> bool,
+) -> Result<Vec<Entry>, Problem> {
+    app.meter.settle(app).await?;
+    let read = move |conn: &Connection| ledger::between(conn, window.from, window.to);
+    let mut entries = app.store.read(read).await?;
+    entries.retain(is_wanted);
+    Ok(entries)
+}
+
 /// The price of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fare {
-    pub(crate) what: What,
+pub(crate) struct Price {
+    pub(crate) what: BilledKind,
     pub(crate) nanos_per_hour: i64,
 }
 
 /// The kind of thing that is paid for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum What {
+pub(crate) enum BilledKind {
     WorkerGpu,
     WorkerCpu,
     VolumeStandard,
     VolumeFast,
 }
 
-impl What {
-    const ALL: [What; 4] =
-        [What::WorkerGpu, What::WorkerCpu, What::VolumeStandard, What::VolumeFast];
+impl BilledKind {
+    const ALL: [BilledKind; 4] = [
+        BilledKind::WorkerGpu,
+        BilledKind::WorkerCpu,
+        BilledKind::VolumeStandard,
+        BilledKind::VolumeFast,
+    ];
 
     /// Its name in the store.
     fn name(self) -> &'static str {
         match self {
-            What::WorkerGpu => "worker-gpu",
-            What::WorkerCpu => "worker-cpu",
-            What::VolumeStandard => "volume-standard",
-            What::VolumeFast => "volume-fast",
+            BilledKind::WorkerGpu => "worker-gpu",
+            BilledKind::WorkerCpu => "worker-cpu",
+            BilledKind::VolumeStandard => "volume-standard",
+            BilledKind::VolumeFast => "volume-fast",
         }
     }
 
-    fn named(name: &str) -> Option<What> {
-        What::ALL.into_iter().find(|what| what.name() == name)
+    fn named(name: &str) -> Option<BilledKind> {
+        BilledKind::ALL.into_iter().find(|what| what.name() == name)
     }
 }
 
 /// Returns the price of a worker of an endpoint.
-pub(crate) fn worker_fare(endpoint: &Endpoint) -> Fare {
+pub(crate) fn worker_price(endpoint: &Endpoint) -> Price {
     if endpoint.compute_type == "CPU" {
         let instances = endpoint.instances();
         let cpus = instances.first().and_then(|instance| instance.split('-').nth(1)?.parse().ok());
         let cpus = cpus.unwrap_or(endpoint.vcpu_count);
         let nanos_per_hour = nanos(catalog::VCPU_PRICE).saturating_mul(cpus);
-        return Fare { what: What::WorkerCpu, nanos_per_hour };
+        return Price { what: BilledKind::WorkerCpu, nanos_per_hour };
     }
     let gpu = endpoint.gpu_type_ids.first().and_then(|id| gpus::find(id));
     let price = gpu.map_or(0.0, |gpu| gpu.serverless_price().unwrap_or(gpu.secure_price()));
     let nanos_per_hour = nanos(price).saturating_mul(endpoint.gpu_count);
-    Fare { what: What::WorkerGpu, nanos_per_hour }
+    Price { what: BilledKind::WorkerGpu, nanos_per_hour }
 }
 
 /// Returns the price of a volume, by its size in gigabytes.
-fn volume_fare(tier: &str, gigabytes: i64) -> Fare {
+fn volume_price(tier: &str, gigabytes: i64) -> Price {
     // Dollars for a gigabyte and a month of 730 hours.
     let (what, price) = match tier {
-        "HIGH_PERFORMANCE" => (What::VolumeFast, 0.14),
-        _ => (What::VolumeStandard, 0.07),
+        "HIGH_PERFORMANCE" => (BilledKind::VolumeFast, 0.14),
+        _ => (BilledKind::VolumeStandard, 0.07),
     };
-    Fare { what, nanos_per_hour: nanos(price).saturating_mul(gigabytes) / 730 }
+    Price { what, nanos_per_hour: nanos(price).saturating_mul(gigabytes) / 730 }
 }

@@ -1,4 +1,4 @@
-//! What the catalog says of each GPU type: its memory and its price.
+//! The GPU types of the catalog: its memory and its price.
 //!
 //! The prices are of the order of those of the real service, to calculate with; nobody is billed.
 
@@ -86,7 +86,7 @@ const GPUS: &[Gpu] = &[
     gpu("Tesla V100-SXM2-32GB", 32, 89, 69),
 ];
 
-/// What is known of every GPU type.
+/// The catalog entry of every GPU type.
 pub(crate) fn all() -> &'static [Gpu] {
     GPUS
 }

@@ -17,12 +17,16 @@ use axum::routing::get;
 
 use crate::app::App;
 use crate::gate;
-pub(crate) use openapi::About;
+pub(crate) use openapi::ApiInfo;
 use operation::Operation;
 
 /// The routes that describe an API: `openapi.json`, and a page that people can read. They need no
 /// key, as they hold nothing that the source code does not.
-pub(crate) fn documents(about: &About, operations: &[Operation], server: &str) -> Router<Arc<App>> {
+pub(crate) fn documents(
+    about: &ApiInfo,
+    operations: &[Operation],
+    server: &str,
+) -> Router<Arc<App>> {
     let document = openapi::document(about, operations, server);
     let page: Arc<str> = page::page(&document).into();
     let document: Arc<str> = format!("{document:#}").into();

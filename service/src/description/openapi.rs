@@ -6,7 +6,7 @@ use super::operation::{Answer, Operation, Parameter};
 use super::shape::Shape;
 
 /// The description of a whole API.
-pub(crate) struct About {
+pub(crate) struct ApiInfo {
     pub(crate) title: &'static str,
     pub(crate) version: &'static str,
     pub(crate) summary: &'static str,
@@ -19,7 +19,7 @@ pub(crate) struct About {
 }
 
 /// The document. `server` is the address of the service.
-pub(crate) fn document(about: &About, operations: &[Operation], server: &str) -> Value {
+pub(crate) fn document(about: &ApiInfo, operations: &[Operation], server: &str) -> Value {
     let mut components = Map::new();
     let mut paths: Map<String, Value> = Map::new();
     for operation in operations {
@@ -52,7 +52,7 @@ pub(crate) fn document(about: &About, operations: &[Operation], server: &str) ->
     })
 }
 
-fn described(about: &About, operation: &Operation, components: &mut Map<String, Value>) -> Value {
+fn described(about: &ApiInfo, operation: &Operation, components: &mut Map<String, Value>) -> Value {
     let form = &operation.form;
     let mut parameters = path_parameters(&operation.shown_path());
     parameters.extend(form.query.iter().map(|parameter| query_parameter(parameter, components)));

@@ -36,12 +36,12 @@ pub(crate) struct Form {
     pub(super) query: Vec<Parameter>,
     pub(super) body: Option<Shape>,
     pub(super) answers: Vec<Answer>,
-    manner: Manner,
+    manner: RequestRules,
 }
 
 /// The treatment of requests that are not as described.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Manner {
+pub(crate) struct RequestRules {
     /// The kind of problem that a request with faults is.
     pub(crate) refusal: Kind,
     /// The most bytes of a body.
@@ -75,7 +75,7 @@ where
     T: 'static,
 {
     let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::GET);
-    let manner = Manner { refusal: Kind::Invalid, body_max: 0 };
+    let manner = RequestRules { refusal: Kind::Invalid, body_max: 0 };
     let form = Form { method, query: Vec::new(), body: None, answers: Vec::new(), manner };
     let (id, summary) = name;
     Operation { path, group: "", id_name: "id", id, summary, form, route: on(filter, handler) }
@@ -149,7 +149,7 @@ pub(crate) fn group(
 }
 
 /// The routes of operations.
-pub(crate) fn router(operations: Vec<Operation>, manner: Manner) -> Router<Arc<App>> {
+pub(crate) fn router(operations: Vec<Operation>, manner: RequestRules) -> Router<Arc<App>> {
     let mut router = Router::new();
     for Operation { path, mut form, route, .. } in operations {
         form.manner = manner;

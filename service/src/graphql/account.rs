@@ -67,7 +67,7 @@ impl RegistryView {
         &self.0.name
     }
 
-    /// What it holds is shown to nobody.
+    /// Its value is never shown.
     fn registry_auth() -> Option<String> {
         None
     }
@@ -114,7 +114,7 @@ impl Account {
         Ok(list::<Secret>(context).await?.into_iter().map(SecretView).collect())
     }
 
-    /// Nobody is billed.
+    /// Always null: this service bills no account.
     fn client_balance() -> Option<f64> {
         None
     }

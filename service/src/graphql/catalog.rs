@@ -15,7 +15,7 @@ pub(super) struct GpuTypeFilter {
     pub(super) ids: Option<Vec<String>>,
 }
 
-/// What a price is asked for. This machine always has room, at one price.
+/// The subject of a question for a price. This machine always has room, at one price.
 #[derive(GraphQLInputObject)]
 pub(super) struct GpuLowestPriceInput {
     gpu_count: Option<i32>,

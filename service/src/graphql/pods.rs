@@ -17,7 +17,7 @@ pub(super) struct PodFilter {
     pod_id: String,
 }
 
-/// What a running pod is at the moment.
+/// The present condition of a running pod.
 #[derive(GraphQLObject)]
 #[graphql(context = Ctx)]
 pub(super) struct PodRuntime {

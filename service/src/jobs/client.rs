@@ -10,29 +10,29 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::caller::Caller;
 use super::named::Named;
 use super::output;
 use super::queue::{self, Drained, Queue};
 use super::rates::{self, Limit, Permit};
 use super::record::Job;
 use super::submission::{self, RUN_MAX, RUNSYNC_MAX, Submission};
+use super::waiting_client::WaitingClient;
 use crate::access_log::Entry;
 use crate::app::App;
 use crate::auth;
 use crate::body::{self, Received};
+use crate::memory_budget::MemoryShare;
 use crate::options::StreamFormat;
 use crate::problem::{Kind, Problem};
 use crate::resources::endpoint::Endpoint;
 use crate::rest::answer::{json_response, json_text};
-use crate::room::Share;
 use crate::store::objects;
 use crate::workers::usage::Level;
 
 /// The most bytes of chunks that one answer of `/stream` holds.
 const STREAM_ANSWER_MAX: usize = 256 << 10;
 
-/// How long an answer waits for the memory that it takes.
+/// The time that an answer waits for the memory that it takes.
 const ROOM_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The most jobs that `/requests` names.
@@ -77,11 +77,11 @@ pub(super) async fn runsync(
     let submission = Submission::parse(&body)?;
     drop(body);
     let deadline = Instant::now() + duration(wait_ms);
-    let caller = Caller::new(&app, &endpoint);
-    let job = keep(&app, &endpoint, submission, Some(retention), Some(&caller)).await?;
+    let waiting_client = WaitingClient::new(&app, &endpoint);
+    let job = keep(&app, &endpoint, submission, Some(retention), Some(&waiting_client)).await?;
     note(entry.as_ref(), &job.id);
     let job = settled(&app, &endpoint, &job.id, deadline).await?;
-    caller.was_answered();
+    waiting_client.was_answered();
     if job.state.is_final() {
         return output::answer(&app, &job).await;
     }
@@ -153,7 +153,7 @@ pub(super) async fn stream(
             }
             continue;
         }
-        let mut share = Share::default();
+        let mut share = MemoryShare::default();
         let bytes = chunks.iter().map(String::len).sum();
         // What was taken cannot be put back: it is answered even where there is no room in time.
         drop(share.grow_to(bytes, Instant::now() + ROOM_TIMEOUT).await);
@@ -259,15 +259,15 @@ pub(super) async fn requests(State(app): Running, Named(endpoint): Named<String>
     Ok(json_response(StatusCode::OK, &json!({ "requests": shown })))
 }
 
-/// Puts a job into the queue whose caller waits for its answer.
+/// Puts a job into the queue whose client waits for its answer.
 pub(super) async fn accept(
     app: &Arc<App>,
     endpoint: &str,
     submission: Submission,
-    caller: &Caller,
+    waiting_client: &WaitingClient,
 ) -> Result<Job, Problem> {
     let retention_ms = millis(app.options.timing.retention_sync);
-    keep(app, endpoint, submission, Some(retention_ms), Some(caller)).await
+    keep(app, endpoint, submission, Some(retention_ms), Some(waiting_client)).await
 }
 
 async fn keep(
@@ -275,11 +275,11 @@ async fn keep(
     endpoint: &str,
     submission: Submission,
     sync_retention_ms: Option<i64>,
-    caller: Option<&Caller>,
+    waiting_client: Option<&WaitingClient>,
 ) -> Result<Job, Problem> {
     let (queue, endpoint) = (app.queue.clone(), endpoint.to_owned());
     let retention_ms = millis(app.options.timing.retention);
-    let submitted = caller.map(Caller::submitted);
+    let submitted = waiting_client.map(WaitingClient::submitted);
     let running = Arc::clone(app);
     let write = move |tx: &crate::store::Tx<'_>| {
         if running.options.refuse_full_volumes {

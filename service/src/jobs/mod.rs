@@ -5,7 +5,6 @@
 //! [`channel`] those who do them; [`sweep`] ends what has lived too long, and [`webhooks`] tells
 //! those who wanted to be told.
 
-mod caller;
 mod channel;
 mod client;
 mod gate;
@@ -21,6 +20,7 @@ pub(crate) mod record;
 mod submission;
 pub(crate) mod sweep;
 pub(crate) mod upkeep;
+mod waiting_client;
 pub(crate) mod webhooks;
 
 use std::sync::Arc;

@@ -20,7 +20,6 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::caller::Caller;
 use super::client::{self, Running};
 use super::named::Named;
 use super::output;
@@ -28,19 +27,20 @@ use super::queue::{Drained, Queue, Run};
 use super::rates;
 use super::record::{Job, State as JobState};
 use super::submission::{RUNSYNC_MAX, Submission};
+use super::waiting_client::WaitingClient;
 use crate::app::App;
+use crate::memory_budget::MemoryShare;
 use crate::problem::{Kind, Problem};
 use crate::rest::answer::json_response;
-use crate::room::Share;
 
-/// How long an answer is waited for at most; then the job goes on without its caller.
+/// The time that an answer is waited for; then the job goes on without its client.
 const WAIT: Duration = Duration::from_secs(330);
 /// The most bytes of chunks that are taken out of the store at a time.
 const DRAIN_MAX: usize = 256 << 10;
 /// The most bytes of an answer that is not streamed, as of any other result.
 const WHOLE_MAX: usize = 20 << 20;
 
-/// How long an answer waits for the memory that it takes.
+/// The time that an answer waits for the memory that it takes.
 const ROOM_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What ends a stream of events whose beginning is of no use any more.
@@ -83,7 +83,7 @@ struct Reading {
     /// What was read and not yet passed on.
     ready: VecDeque<Bytes>,
     /// Cancels the job if nobody waits any more.
-    caller: Caller,
+    waiting_client: WaitingClient,
 }
 
 /// `POST /openai/{route}`, and `GET` for what needs no body, such as `/openai/v1/models`.
@@ -103,8 +103,8 @@ pub(super) async fn pass(
     let rest = submitted.trim_end_matches('}');
     let submitted = format!("{{\"input\":{rest},\"openai_input\":{}}}}}", input.get());
     let submission = Submission::parse(submitted.as_bytes())?;
-    let caller = Caller::new(&app, &endpoint);
-    let job = client::accept(&app, &endpoint, submission, &caller).await?;
+    let waiting_client = WaitingClient::new(&app, &endpoint);
+    let job = client::accept(&app, &endpoint, submission, &waiting_client).await?;
     let reading = Reading {
         app: Arc::clone(&app),
         endpoint,
@@ -114,7 +114,7 @@ pub(super) async fn pass(
         run: None,
         streamed: false,
         ready: VecDeque::new(),
-        caller,
+        waiting_client,
     };
     if streams {
         return Ok(events(reading, permit));
@@ -155,7 +155,7 @@ impl Reading {
                 return Ok(News { state, anew, outputs, bytes });
             }
             if Instant::now() >= self.until || self.app.draining.is_cancelled() {
-                self.caller.was_answered();
+                self.waiting_client.was_answered();
                 let message = "the worker has not answered in time; the job goes on";
                 return Err(Problem::new(Kind::Unavailable, message));
             }
@@ -169,7 +169,7 @@ impl Reading {
 
     /// The whole answer, once the job has ended.
     async fn whole(mut self) -> Result<Response, Problem> {
-        let (mut whole, mut share) = (Whole::default(), Share::default());
+        let (mut whole, mut share) = (Whole::default(), MemoryShare::default());
         loop {
             let news = self.next().await?;
             let over = news.outputs.is_empty();
@@ -203,7 +203,7 @@ impl Reading {
             match self.next().await {
                 // What was sent cannot be taken back.
                 Ok(News { anew: true, .. }) if self.streamed => {
-                    self.caller.was_answered();
+                    self.waiting_client.was_answered();
                     self.ended = true;
                     self.ready.push_back(Bytes::from(error_event(CUT_OFF)));
                 }
@@ -216,7 +216,7 @@ impl Reading {
                     }
                 }
                 Err(problem) => {
-                    self.caller.was_answered();
+                    self.waiting_client.was_answered();
                     self.ended = true;
                     self.ready.push_back(Bytes::from(error_event(&problem.message)));
                 }

@@ -15,15 +15,15 @@ use tokio::sync::Semaphore;
 use super::projection::Held;
 use super::record::Job;
 use crate::app::App;
+use crate::memory_budget::MemoryShare;
 use crate::problem::Problem;
 use crate::rest::answer::json_text;
-use crate::room::Share;
 use crate::store::Tx;
 
-/// How much is read at a time.
+/// The bytes that are read at a time.
 const PIECE: usize = 128 << 10;
 
-/// How many pieces are read at once: each takes a thread and a connection to the store.
+/// The most pieces that are read at once: each takes a thread and a connection to the store.
 static READS: Semaphore = Semaphore::const_new(4);
 
 /// An output in the store.
@@ -36,11 +36,11 @@ struct Place {
     bytes: usize,
 }
 
-/// What of an answer is still to be sent.
+/// The part of an answer that is still to be sent.
 struct Left {
     app: Arc<App>,
     place: Place,
-    /// How much of the output was sent.
+    /// The bytes of the output that were sent.
     sent: usize,
     head: Option<Bytes>,
     tail: Option<Bytes>,
@@ -113,7 +113,7 @@ impl Place {
 }
 
 /// An answer in JSON that holds its share of the memory until it is sent.
-pub(super) fn held(text: String, share: Share) -> Response {
+pub(super) fn held(text: String, share: MemoryShare) -> Response {
     let length = text.len();
     let whole = stream::unfold((Some(Bytes::from(text)), share), |(text, share)| async move {
         Some((Ok::<_, io::Error>(text?), (None, share)))

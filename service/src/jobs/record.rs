@@ -69,7 +69,7 @@ pub(crate) struct Job {
     pub(crate) finished_at: Option<i64>,
     pub(crate) worker: Option<String>,
     pub(crate) retries: i64,
-    /// How often a worker was lost while it ran this job.
+    /// The number of workers that were lost while they ran this job.
     pub(crate) losses: i64,
     /// The time of the runs before this one, in milliseconds.
     pub(crate) spent_ms: i64,

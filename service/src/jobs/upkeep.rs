@@ -11,7 +11,7 @@ use crate::clock::now_ms;
 use crate::problem::Problem;
 use crate::store::Tx;
 
-/// How often a worker may be lost while it runs a job before the job is taken to be the cause.
+/// The number of lost workers after which their job is taken to be the cause.
 const LOSSES_MAX: i64 = 3;
 
 /// Why a run of a job was cut off.

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 
 use crate::app::App;
 use crate::clock::now_ms;
+use crate::memory_budget::MemoryShare;
 use crate::problem::Problem;
-use crate::room::Share;
 use crate::store::Tx;
 
 /// How often a webhook is tried altogether.
@@ -30,7 +30,7 @@ struct Due {
     seq: i64,
     job: String,
     url: String,
-    /// How long what is told is.
+    /// The length of the message, in bytes.
     bytes: usize,
     tries: i64,
 }
@@ -93,7 +93,7 @@ async fn due(app: &App, busy: &[i64]) -> Result<Vec<Due>, Problem> {
 
 /// Tries once, and notes what came of it. Returns the number of the webhook.
 async fn deliver(app: Arc<App>, client: Client, due: Due) -> i64 {
-    let (mut share, seq) = (Share::default(), due.seq);
+    let (mut share, seq) = (MemoryShare::default(), due.seq);
     let until = Instant::now() + app.options.timing.webhook_timeout;
     let room = share.grow_to(due.bytes, until).await;
     let read = move |conn: &Connection| {

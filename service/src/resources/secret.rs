@@ -22,7 +22,7 @@ pub(crate) const NAME: &Pattern = &Pattern {
 /// The longest name of a secret.
 pub(crate) const NAME_MAX: usize = 191;
 
-/// How environments name secrets, between `{{` and `}}`.
+/// The prefix by which environments name secrets, between `{{` and `}}`.
 const PREFIX: &str = "RUNPOD_SECRET_";
 
 /// A secret. It has no `Debug`, as it holds the value.

@@ -161,7 +161,7 @@ impl TemplateInput {
     }
 }
 
-/// What an update says about the fields that it leaves out, and about those that are fixed.
+/// The treatment by an update of the fields that it leaves out, and of those that are fixed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Update {
     /// They stay; category and kind cannot be changed.

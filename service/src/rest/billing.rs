@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::answer;
 use super::request::RestRequest;
-use crate::billing::ledger::{self, Entry};
-use crate::billing::window::{Question, Window};
-use crate::billing::{What, bucket, dollars};
+use crate::billing::ledger::Entry;
+use crate::billing::report_window::{ReportQuery, Window};
+use crate::billing::{self, BilledKind, bucket, dollars};
 use crate::clock::{iso, now_ms};
 use crate::description::operation::{self as op, Operation};
 use crate::description::shape::{
@@ -15,15 +15,18 @@ use crate::description::shape::{
 };
 use crate::problem::Problem;
 
-/// What a report is about: the field that names an object, and what is counted.
+/// The subject of a report: the field that names an object, and what is counted.
 struct Report {
     field: &'static str,
-    what: &'static [What],
+    what: &'static [BilledKind],
 }
 
-const ENDPOINTS: Report = Report { field: "endpointId", what: &[What::WorkerGpu, What::WorkerCpu] };
-const VOLUMES: Report =
-    Report { field: "networkVolumeId", what: &[What::VolumeStandard, What::VolumeFast] };
+const ENDPOINTS: Report =
+    Report { field: "endpointId", what: &[BilledKind::WorkerGpu, BilledKind::WorkerCpu] };
+const VOLUMES: Report = Report {
+    field: "networkVolumeId",
+    what: &[BilledKind::VolumeStandard, BilledKind::VolumeFast],
+};
 /// This service has no pods.
 const PODS: Report = Report { field: "podId", what: &[] };
 
@@ -62,7 +65,7 @@ fn record_shape() -> Shape {
 }
 
 async fn list(request: RestRequest, report: &'static Report) -> Result<Response, Problem> {
-    let question = Question {
+    let question = ReportQuery {
         start: request.parameter("startTime"),
         end: request.parameter("endTime"),
         bucket: request.parameter("bucketSize"),
@@ -70,13 +73,11 @@ async fn list(request: RestRequest, report: &'static Report) -> Result<Response,
     };
     let window = Window::of(&question, now_ms())?;
     let wanted = request.parameter(report.field);
-    request.app.meter.settle(&request.app).await?;
-    let read = move |conn: &rusqlite::Connection| ledger::between(conn, window.from, window.to);
-    let mut entries = request.app.store.read(read).await?;
-    entries.retain(|entry| {
-        let is_wanted = wanted.as_ref().is_none_or(|wanted| *wanted == entry.object);
-        is_wanted && report.what.contains(&entry.what)
-    });
+    let is_wanted = |entry: &Entry| {
+        let is_named = wanted.as_ref().is_none_or(|wanted| *wanted == entry.object);
+        is_named && report.what.contains(&entry.what)
+    };
+    let entries = billing::entries(&request.app, window, is_wanted).await?;
     let buckets = window.buckets(entries, true);
     let records = buckets.iter().map(|((start, object), entries)| {
         let sum = |part: fn(&Entry) -> i64| entries.iter().map(part).sum::<i64>();

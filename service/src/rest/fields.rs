@@ -13,7 +13,7 @@ use crate::problem::Problem;
 /// The fields of a JSON object.
 pub(crate) struct Fields {
     given: Map<String, Value>,
-    /// What the description names: nothing else may be asked for.
+    /// The fields that the description names: no other may be read.
     described: Option<Vec<&'static str>>,
 }
 

@@ -4,7 +4,7 @@ pub(crate) mod answer;
 mod billing;
 mod endpoints;
 pub(crate) mod fields;
-mod registries;
+pub(crate) mod registries;
 pub(crate) mod request;
 mod templates;
 mod volumes;
@@ -16,14 +16,14 @@ use axum::middleware::from_fn_with_state;
 
 use crate::app::App;
 use crate::body::BODY_MAX;
-use crate::description::operation::{self, Manner};
+use crate::description::operation::{self, RequestRules};
 use crate::description::shape::{Shape, count, must, named, object, text};
-use crate::description::{self, About};
+use crate::description::{self, ApiInfo};
 use crate::gate;
 use crate::problem::{Kind, Problem};
 
-/// What the API says of itself.
-const ABOUT: About = About {
+/// The description of the API.
+const ABOUT: ApiInfo = ApiInfo {
     title: "Serverless compute service, REST API",
     version: "0.1.0",
     summary: "Network volumes, templates, endpoints, container registry credentials and costs.",
@@ -58,7 +58,7 @@ fn operations() -> Vec<operation::Operation> {
     groups.into_iter().flatten().collect()
 }
 
-const MANNER: Manner = Manner { refusal: Kind::Invalid, body_max: BODY_MAX };
+const MANNER: RequestRules = RequestRules { refusal: Kind::Invalid, body_max: BODY_MAX };
 
 /// The routes under `/v1`.
 pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {

@@ -55,13 +55,13 @@ pub(super) async fn list(request: RestRequest) -> Result<Response, Problem> {
     Ok(answer::listed(&request.app, auths.iter().map(shape).collect()))
 }
 
-pub(super) async fn read(request: RestRequest) -> Result<Response, Problem> {
+pub(crate) async fn read(request: RestRequest) -> Result<Response, Problem> {
     let id = request.id.clone();
     let auth = request.app.store.read(move |conn| objects::get::<RegistryAuth>(conn, &id)).await?;
     Ok(answer::shown(&request.app, shape(&auth)))
 }
 
-pub(super) async fn delete(request: RestRequest) -> Result<Response, Problem> {
+pub(crate) async fn delete(request: RestRequest) -> Result<Response, Problem> {
     let id = request.id.clone();
     request.app.store.write(move |tx| registry::delete(tx, &id)).await?;
     request.app.say(&format!("container registry auth {} removed", request.id));
@@ -69,6 +69,6 @@ pub(super) async fn delete(request: RestRequest) -> Result<Response, Problem> {
 }
 
 /// Username and password are write-only.
-fn shape(auth: &RegistryAuth) -> Value {
+pub(crate) fn shape(auth: &RegistryAuth) -> Value {
     json!({ "id": auth.id, "name": auth.name })
 }

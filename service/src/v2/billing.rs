@@ -6,9 +6,9 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use crate::billing::bucket;
-use crate::billing::ledger::{self, Entry};
-use crate::billing::window::{Question, Window};
-use crate::billing::{What, dollars};
+use crate::billing::ledger::Entry;
+use crate::billing::report_window::{ReportQuery, Window};
+use crate::billing::{self, BilledKind, dollars};
 use crate::clock::{iso, now_ms};
 use crate::description::operation::{self as op, Operation};
 use crate::description::shape::{
@@ -19,7 +19,7 @@ use crate::rest::answer;
 use crate::rest::request::RestRequest;
 
 /// A column of amounts, and what it is made of.
-type Column = (&'static str, Option<What>);
+type Column = (&'static str, Option<BilledKind>);
 
 /// One of the reports.
 struct Report {
@@ -34,12 +34,12 @@ const ALL: Report = Report {
         ("podGpuAmount", None),
         ("podCpuAmount", None),
         ("podDiskAmount", None),
-        ("serverlessGpuAmount", Some(What::WorkerGpu)),
-        ("serverlessCpuAmount", Some(What::WorkerCpu)),
+        ("serverlessGpuAmount", Some(BilledKind::WorkerGpu)),
+        ("serverlessCpuAmount", Some(BilledKind::WorkerCpu)),
         ("serverlessDiskAmount", None),
         ("serverlessFeeAmount", None),
-        ("storageStandardAmount", Some(What::VolumeStandard)),
-        ("storageHighPerformanceAmount", Some(What::VolumeFast)),
+        ("storageStandardAmount", Some(BilledKind::VolumeStandard)),
+        ("storageHighPerformanceAmount", Some(BilledKind::VolumeFast)),
         ("endpointAmount", None),
         ("clusterGpuAmount", None),
         ("clusterDiskAmount", None),
@@ -50,8 +50,8 @@ const ALL: Report = Report {
 
 const SERVERLESS: Report = Report {
     columns: &[
-        ("gpuAmount", Some(What::WorkerGpu)),
-        ("cpuAmount", Some(What::WorkerCpu)),
+        ("gpuAmount", Some(BilledKind::WorkerGpu)),
+        ("cpuAmount", Some(BilledKind::WorkerCpu)),
         ("diskAmount", None),
         ("feeAmount", None),
     ],
@@ -60,8 +60,8 @@ const SERVERLESS: Report = Report {
 
 const VOLUMES: Report = Report {
     columns: &[
-        ("standardAmount", Some(What::VolumeStandard)),
-        ("highPerformanceAmount", Some(What::VolumeFast)),
+        ("standardAmount", Some(BilledKind::VolumeStandard)),
+        ("highPerformanceAmount", Some(BilledKind::VolumeFast)),
     ],
     object: Some(("networkVolumeId", "uniqueNetworkVolumeCount")),
 };
@@ -171,7 +171,7 @@ impl Report {
 }
 
 async fn list(request: RestRequest, report: &'static Report) -> Result<Response, Problem> {
-    let question = Question {
+    let question = ReportQuery {
         start: request.parameter("startTime"),
         end: request.parameter("endTime"),
         bucket: request.parameter("bucketSize"),
@@ -179,19 +179,17 @@ async fn list(request: RestRequest, report: &'static Report) -> Result<Response,
     };
     let window = Window::of(&question, now_ms())?;
     let wanted = report.object.and_then(|(field, _)| request.parameter(field));
-    request.app.meter.settle(&request.app).await?;
-    let read = move |conn: &rusqlite::Connection| ledger::between(conn, window.from, window.to);
-    let mut entries = request.app.store.read(read).await?;
-    entries.retain(|entry| {
+    let is_wanted = |entry: &Entry| {
         report.has(entry) && wanted.as_ref().is_none_or(|wanted| *wanted == entry.object)
-    });
+    };
+    let entries = billing::entries(&request.app, window, is_wanted).await?;
     Ok(answer::shown(&request.app, shown(report, window, &question, wanted, entries)))
 }
 
 fn shown(
     report: &Report,
     window: Window,
-    question: &Question,
+    question: &ReportQuery,
     wanted: Option<String>,
     entries: Vec<Entry>,
 ) -> Value {

@@ -24,14 +24,14 @@ use axum::routing::any;
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::description::operation::{self, Manner, Operation};
-use crate::description::{self, About};
+use crate::description::operation::{self, Operation, RequestRules};
+use crate::description::{self, ApiInfo};
 use crate::gate;
 use crate::problem::{Kind, Problem};
 use crate::rest::answer;
 
 /// The description of the API.
-const ABOUT: About = About {
+const ABOUT: ApiInfo = ApiInfo {
     title: "Serverless compute service, REST API",
     version: "2.0.0",
     summary: "Endpoints, templates, network volumes, registries, secrets, tags, the catalog and costs.",
@@ -49,7 +49,7 @@ const ABOUT: About = About {
     problem_media: problem::MEDIA,
 };
 
-const MANNER: Manner = Manner { refusal: Kind::Unprocessable, body_max: 102_400 };
+const MANNER: RequestRules = RequestRules { refusal: Kind::Unprocessable, body_max: 102_400 };
 
 /// Groups of the real service that this one does not have yet, and what it says of them.
 const ABSENT: &[(&str, &str)] = &[

@@ -13,6 +13,7 @@ use crate::resources::delegation::{self, Delegation};
 use crate::resources::name;
 use crate::resources::registry::{self, RegistryAuth, RegistryInput};
 use crate::rest::answer;
+use crate::rest::registries::{delete, read, shape};
 use crate::rest::request::RestRequest;
 use crate::store::objects;
 
@@ -92,27 +93,14 @@ async fn create(request: RestRequest) -> Result<Response, Problem> {
     let auth = request.app.store.write(move |tx| registry::create(tx, input)).await?;
     request.entry.object(&auth.id);
     request.app.say(&format!("container registry auth {} made", auth.id));
-    Ok(super::created(&shown(&auth)))
+    Ok(super::created(&shape(&auth)))
 }
 
 async fn list(request: RestRequest) -> Result<Response, Problem> {
     let stale_ms = request.stale_ms;
     let read = move |conn: &Connection| objects::list::<RegistryAuth>(conn, stale_ms);
     let auths = request.app.store.read(read).await?;
-    Ok(super::listed(&request.app, "registries", auths.iter().map(shown).collect()))
-}
-
-async fn read(request: RestRequest) -> Result<Response, Problem> {
-    let id = request.id.clone();
-    let auth = request.app.store.read(move |conn| objects::get::<RegistryAuth>(conn, &id)).await?;
-    Ok(answer::shown(&request.app, shown(&auth)))
-}
-
-async fn delete(request: RestRequest) -> Result<Response, Problem> {
-    let id = request.id.clone();
-    request.app.store.write(move |tx| registry::delete(tx, &id)).await?;
-    request.app.say(&format!("container registry auth {} removed", request.id));
-    Ok(answer::deleted())
+    Ok(super::listed(&request.app, "registries", auths.iter().map(shape).collect()))
 }
 
 async fn create_delegation(request: RestRequest) -> Result<Response, Problem> {
@@ -137,11 +125,6 @@ async fn delete_delegation(request: RestRequest) -> Result<Response, Problem> {
     let id = request.id.clone();
     request.app.store.write(move |tx| objects::delete::<Delegation>(tx, &id)).await?;
     Ok(answer::deleted())
-}
-
-/// Username and password are write-only.
-fn shown(auth: &RegistryAuth) -> Value {
-    json!({ "id": auth.id, "name": auth.name })
 }
 
 fn shown_delegation(app: &App, delegation: &Delegation) -> Value {

@@ -396,8 +396,8 @@ impl Fleet {
         let (orders, inbox) = mpsc::unbounded_channel();
         let worker = {
             let endpoint = &wanted.endpoint;
-            let fare = billing::worker_fare(endpoint);
-            Arc::new(Worker::new(&endpoint.id, endpoint.version, fare, orders))
+            let price = billing::worker_price(endpoint);
+            Arc::new(Worker::new(&endpoint.id, endpoint.version, price, orders))
         };
         app.say(&format!("worker {} starts for endpoint {}", worker.id, worker.endpoint));
         let mut state = self.state();

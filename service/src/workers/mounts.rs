@@ -1,4 +1,4 @@
-//! Where a worker finds its folders: a mount namespace of its own, in which each stands at the path that
+//! The folders of a worker: a mount namespace of its own, in which each stands at the path that
 //! programs of the real service know.
 //!
 //! The namespace is entered by the process that becomes the worker, just before it does. Where the
@@ -58,9 +58,9 @@ mod system {
 
     use super::Mount;
 
-    /// Where the new root stands until it is one.
+    /// The place of the new root until it is the root.
     const BASE: &str = "/tmp";
-    /// Where the old root stands in the new one for a moment.
+    /// The place of the old root in the new one for a moment.
     const OLD: &str = ".plumb-old-root";
 
     /// From here on mounts are this process's own business. Without the right to that, it becomes the

@@ -1,4 +1,4 @@
-//! How much the network volumes hold, counted as `df` does: in the blocks that their files take.
+//! The sizes of what the network volumes hold, counted as `df` does: in the blocks that their files take.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
@@ -20,16 +20,16 @@ const BLOCK: u64 = 512;
 /// Counting takes at most one part in so many of the time.
 const SHARE: u32 = 10;
 
-/// What each volume holds, as it was last counted.
+/// The size of each volume's files, as it was last counted.
 #[derive(Default)]
 pub(crate) struct Usage(Mutex<BTreeMap<String, Level>>);
 
-/// What a volume holds.
+/// The size of a volume's files.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Level {
     /// Its size, in gigabytes.
     pub(crate) size: u64,
-    /// What its files take, in bytes.
+    /// The bytes that its files take.
     pub(crate) used: u64,
 }
 
@@ -41,7 +41,7 @@ impl Level {
 }
 
 impl Usage {
-    /// What a volume held when it was last counted.
+    /// Returns the size of a volume's files when it was last counted.
     pub(crate) fn level(&self, volume: &str) -> Option<Level> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(volume).copied()
     }
@@ -86,7 +86,7 @@ pub(crate) async fn run(app: Arc<App>) {
     }
 }
 
-/// What the files below a folder take, in bytes. Links are not followed, and a file with several names
+/// Returns the bytes that the files below a folder take. Links are not followed, and a file with several names
 /// counts once.
 fn used(folder: &Path) -> u64 {
     let (mut open, mut seen, mut blocks) = (vec![folder.to_owned()], BTreeSet::new(), 0);

@@ -8,9 +8,9 @@ use super::fleet::Wanted;
 use super::mounts::{Mount, is_usable};
 use crate::own_files::make_folder;
 
-/// Where programs of the real service look for the network volume.
+/// The path at which programs of the real service look for the network volume.
 const VOLUME_PATH: &str = "/runpod-volume";
-/// Where all of several volumes are, each by its id.
+/// The folder of all of several volumes, each by its id.
 const VOLUMES_PATH: &str = "/runpod-volumes";
 /// The mount path of templates that say nothing, which is that of pods.
 const POD_PATH: &str = "/workspace";
@@ -24,7 +24,7 @@ pub(crate) struct Places {
     volumes: Vec<(String, PathBuf)>,
     /// The models that its endpoint refers to, and the folder of their cache.
     models: Option<(String, PathBuf)>,
-    /// Where the worker should find them; parents come first.
+    /// The paths at which the worker should find them; parents come first.
     pub(super) mounts: Vec<Mount>,
 }
 
@@ -78,7 +78,7 @@ impl Places {
         mounts
     }
 
-    /// What a worker learns of them before the variables of its template.
+    /// Returns the variables that a template may replace.
     pub(super) fn defaults(&self, are_mounted: bool) -> Vec<(&'static str, OsString)> {
         let Some((references, folder)) = &self.models else { return Vec::new() };
         let cache = Path::new(VOLUME_PATH).join(CACHE);
@@ -91,7 +91,7 @@ impl Places {
         ]
     }
 
-    /// What it learns of them whatever its template says.
+    /// Returns the variables that no template replaces.
     pub(super) fn variables(&self) -> Vec<(&'static str, OsString)> {
         let Some((id, folder)) = self.volumes.first() else { return Vec::new() };
         let all = std::env::join_paths(self.volumes.iter().map(|(_, folder)| folder));

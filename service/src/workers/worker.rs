@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
 
-use crate::billing::Fare;
+use crate::billing::Price;
 
 use crate::jobs::upkeep::Cutoff;
 
@@ -42,8 +42,8 @@ pub(crate) struct Worker {
     pub(crate) version: i64,
     /// When it was started, in milliseconds since 1970.
     pub(crate) started_at: i64,
-    /// What it costs.
-    pub(crate) fare: Fare,
+    /// Its price.
+    pub(crate) price: Price,
     /// Up to when its time has been counted.
     pub(crate) counted_until: AtomicI64,
     /// What it shows when it calls.
@@ -83,7 +83,7 @@ impl Worker {
     pub(crate) fn new(
         endpoint: &str,
         version: i64,
-        fare: Fare,
+        price: Price,
         orders: mpsc::UnboundedSender<Order>,
     ) -> Worker {
         let (now, started_at) = (Instant::now(), crate::clock::now_ms());
@@ -92,7 +92,7 @@ impl Worker {
             endpoint: endpoint.to_owned(),
             version,
             started_at,
-            fare,
+            price,
             counted_until: AtomicI64::new(started_at),
             token: crate::ids::secret(),
             alive: Arc::new(AtomicBool::new(true)),
@@ -255,7 +255,7 @@ impl Worker {
     }
 }
 
-/// How a process ended. The guard says of a signal what shells say: 128 and its number.
+/// The end of a process. The guard says of a signal what shells say: 128 and its number.
 fn described(status: ExitStatus) -> String {
     match status.code() {
         Some(code @ 129..=192) => format!("exit status {code} (signal {})", code - 128),
@@ -267,9 +267,9 @@ fn described(status: ExitStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::billing::What;
+    use crate::billing::BilledKind;
 
-    const FREE: Fare = Fare { what: What::WorkerCpu, nanos_per_hour: 0 };
+    const FREE: Price = Price { what: BilledKind::WorkerCpu, nanos_per_hour: 0 };
 
     /// It is looked at ten times a second until its process is gone, and told of once.
     #[test]

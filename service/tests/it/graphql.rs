@@ -225,7 +225,7 @@ async fn variables_are_an_object_or_nothing() {
     }
 }
 
-/// What clients of the real service select although nothing here has it is null, not an error.
+/// A field that clients of the real service select and this service does not have is null, not an error.
 #[tokio::test]
 async fn what_only_the_real_service_has_is_null() {
     let service = Harness::start().await;

@@ -311,7 +311,7 @@ async fn who_takes_nothing_of_an_answer_is_cut() {
     service.healthy(&endpoint, |health| health["jobs"]["completed"] == 1).await;
 }
 
-/// What nobody waits for any more need not be done, if it was not begun.
+/// A job that was not begun ends when its client hangs up.
 #[tokio::test]
 async fn the_queued_job_of_a_client_that_hangs_up_is_cancelled() {
     let service = Harness::start().await;

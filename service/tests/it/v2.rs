@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Harness, KEY};
 
-/// What is asked of version 2.
+/// The requests of version 2.
 struct V2(Harness);
 
 impl V2 {

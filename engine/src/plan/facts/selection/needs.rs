@@ -28,7 +28,7 @@ pub(in crate::plan) fn of(config: &Config, target: &Target) -> Vec<Target> {
     search.found.into_iter().collect()
 }
 
-/// What an expression refers to.
+/// Returns the targets that an expression refers to.
 pub(in crate::plan) fn of_expression(config: &Config, expr: &Expr) -> Vec<Target> {
     let mut search = Search { config, key: None, found: BTreeSet::new(), locals: BTreeSet::new() };
     search.look_at(expr);

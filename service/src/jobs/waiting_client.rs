@@ -1,4 +1,4 @@
-//! Those who wait for the answer of a job that they submitted.
+//! A client that waits for the answer of a job that it submitted.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,16 +6,15 @@ use tokio::runtime::Handle;
 
 use crate::app::App;
 
-/// Somebody who waits for the answer of a job. When it is dropped before the answer is there, the
-/// client has hung up: its job is cancelled if it still waits in the queue, for nobody would get what
-/// comes of it.
-pub(super) struct Caller {
+/// A client that waits for the answer of a job. When it is dropped before the answer is there, the
+/// client has hung up: its job is cancelled if it still waits in the queue, for its result would reach no client.
+pub(super) struct WaitingClient {
     app: Arc<App>,
     endpoint: String,
     stage: Arc<Mutex<Stage>>,
 }
 
-/// How far the call has come.
+/// The stage that the call has reached.
 enum Stage {
     /// The job is not in the store yet.
     Submitting,
@@ -27,13 +26,13 @@ enum Stage {
     Answered,
 }
 
-impl Caller {
-    pub(super) fn new(app: &Arc<App>, endpoint: &str) -> Caller {
+impl WaitingClient {
+    pub(super) fn new(app: &Arc<App>, endpoint: &str) -> WaitingClient {
         let stage = Arc::new(Mutex::new(Stage::Submitting));
-        Caller { app: Arc::clone(app), endpoint: endpoint.to_owned(), stage }
+        WaitingClient { app: Arc::clone(app), endpoint: endpoint.to_owned(), stage }
     }
 
-    /// What is to be called with the id of the job once it is in the store: the client may have left
+    /// Returns the function to call with the id of the job once it is in the store: the client may have left
     /// by then.
     pub(super) fn submitted(&self) -> impl FnOnce(String) + Send + 'static {
         let (app, endpoint, stage) =
@@ -55,7 +54,7 @@ impl Caller {
     }
 }
 
-impl Drop for Caller {
+impl Drop for WaitingClient {
     fn drop(&mut self) {
         let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
         let is_stopping = self.app.draining.is_cancelled();

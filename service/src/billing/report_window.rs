@@ -23,7 +23,7 @@ pub(crate) struct Window {
 
 /// The query parameters of a billing report.
 #[derive(Debug, Default)]
-pub(crate) struct Question {
+pub(crate) struct ReportQuery {
     pub(crate) start: Option<String>,
     pub(crate) end: Option<String>,
     pub(crate) bucket: Option<String>,
@@ -32,8 +32,8 @@ pub(crate) struct Question {
 
 impl Window {
     /// The window of a question, in whole buckets.
-    pub(crate) fn of(question: &Question, now: i64) -> Result<Window, Problem> {
-        let Question { start, end, bucket, last } = question;
+    pub(crate) fn of(question: &ReportQuery, now: i64) -> Result<Window, Problem> {
+        let ReportQuery { start, end, bucket, last } = question;
         let bucket = bucket.as_deref().and_then(Bucket::named).unwrap_or(Bucket::Day);
         if let Some(last) = last {
             if start.is_some() || end.is_some() {
@@ -79,30 +79,31 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::billing::What;
+    use crate::billing::BilledKind;
     use crate::clock::iso;
     use proptest::prelude::*;
 
     #[test]
     fn windows_are_whole_buckets() {
         let now = parse("2026-11-25T10:20:30Z").unwrap();
-        let check = |question: Question, from: &str, to: &str| {
+        let check = |question: ReportQuery, from: &str, to: &str| {
             let window = Window::of(&question, now).unwrap();
             assert_eq!((&iso(window.from)[..16], &iso(window.to)[..16]), (from, to));
         };
-        check(Question::default(), "2026-10-26T00:00", "2026-11-26T00:00");
+        check(ReportQuery::default(), "2026-10-26T00:00", "2026-11-26T00:00");
         let text = |text: &str| Some(text.to_owned());
-        let last = Question { last: Some(3), bucket: text("month"), ..Question::default() };
+        let last = ReportQuery { last: Some(3), bucket: text("month"), ..ReportQuery::default() };
         check(last, "2026-09-01T00:00", "2026-12-01T00:00");
-        let times = Question {
+        let times = ReportQuery {
             start: text("2026-11-01"),
             end: text("2026-11-03T00:00:00+00:00"),
-            ..Question::default()
+            ..ReportQuery::default()
         };
         check(times, "2026-11-01T00:00", "2026-11-03T00:00");
-        let both = Question { last: Some(1), start: text("2026-11-01"), ..Question::default() };
+        let both =
+            ReportQuery { last: Some(1), start: text("2026-11-01"), ..ReportQuery::default() };
         assert!(Window::of(&both, now).is_err());
-        let wrong = Question { start: text("yesterday"), ..Question::default() };
+        let wrong = ReportQuery { start: text("yesterday"), ..ReportQuery::default() };
         assert!(Window::of(&wrong, now).is_err());
     }
 
@@ -113,7 +114,7 @@ mod tests {
             used in prop::collection::vec((0i64..20_000, 0u8..5, 0i64..1_000_000), 0..50)
         ) {
             let entry = |(hour, object, nanos): &(i64, u8, i64)| Entry {
-                what: What::WorkerGpu,
+                what: BilledKind::WorkerGpu,
                 object: object.to_string(),
                 hour: hour * 3_600_000,
                 ms: 1,

@@ -1,7 +1,7 @@
 //! The memory that bodies and answers may take altogether, whatever clients do.
 //!
-//! What is small needs no leave. What is larger takes its share of one room and waits where there is
-//! none: those who hold it are slow, and the bounds on slow clients end them soon.
+//! A small body or answer takes none of it. A larger one takes its share and waits where none is left: those
+//! who hold it are slow, and the bounds on slow clients end them soon.
 
 use std::sync::Arc;
 use std::sync::LazyLock;
@@ -15,22 +15,22 @@ use crate::problem::{Kind, Problem};
 const UNITS: usize = 256 << 10;
 const UNIT: usize = 1 << 10;
 
-/// What needs no leave, in bytes.
+/// The most bytes that take no share.
 const SMALL: usize = 64 << 10;
 
 /// A share grows in steps of so many bytes, so that small frames do not each ask for more.
 const STEP: usize = 64 << 10;
 
 /// It is the memory of this process, and so it is one for all services in it.
-static ROOM: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(UNITS)));
+static BUDGET: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(UNITS)));
 
-/// What one request holds of the room; given back when it is dropped.
+/// The memory that one request holds; given back when it is dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Share {
+pub(crate) struct MemoryShare {
     held: Option<OwnedSemaphorePermit>,
 }
 
-impl Share {
+impl MemoryShare {
     /// Takes what so many bytes need, and waits for it until the given time.
     pub(crate) async fn grow_to(&mut self, bytes: usize, until: Instant) -> Result<(), Problem> {
         let held = self.held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits) * UNIT;
@@ -39,7 +39,7 @@ impl Share {
         }
         let more = (bytes - held).div_ceil(STEP) * STEP / UNIT;
         let units = u32::try_from(more).unwrap_or(u32::MAX);
-        let asked = Arc::clone(&ROOM).acquire_many_owned(units);
+        let asked = Arc::clone(&BUDGET).acquire_many_owned(units);
         let Ok(Ok(permit)) = timeout_at(until, asked).await else {
             let message = "too many large requests at once; try again";
             return Err(Problem::new(Kind::Unavailable, message));
@@ -59,9 +59,10 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_large_waits_for_room_and_what_is_small_does_not() {
+    async fn what_is_large_waits_and_what_is_small_does_not() {
         let soon = || Instant::now() + Duration::from_millis(500);
-        let (mut first, mut second, mut small) = <(Share, Share, Share)>::default();
+        let (mut first, mut second, mut small) =
+            <(MemoryShare, MemoryShare, MemoryShare)>::default();
         first.grow_to(100_000, soon()).await.unwrap();
         first.grow_to(UNITS * UNIT, soon()).await.unwrap();
         let refused = second.grow_to(SMALL + 1, soon()).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! A connection whose other end must read.
+//! A connection that ends when its client reads nothing for a time.
 
 use std::io;
 use std::pin::Pin;
@@ -11,16 +11,16 @@ use tokio::time::{Sleep, sleep};
 
 /// A connection that fails when nothing of what is to be sent was taken for a time: what nobody reads
 /// would be held in memory for ever.
-pub(crate) struct Patient {
+pub(crate) struct StallTimeout {
     stream: TcpStream,
-    patience: Duration,
+    limit: Duration,
     /// Runs while nothing is taken.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patient {
-    pub(crate) fn new(stream: TcpStream, patience: Duration) -> Patient {
-        Patient { stream, patience, stalled: None }
+impl StallTimeout {
+    pub(crate) fn new(stream: TcpStream, limit: Duration) -> StallTimeout {
+        StallTimeout { stream, limit, stalled: None }
     }
 
     fn watch<T>(
@@ -32,8 +32,8 @@ impl Patient {
             self.stalled = None;
             return written;
         }
-        let patience = self.patience;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
+        let limit = self.limit;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(limit)));
         match stalled.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,
@@ -41,7 +41,7 @@ impl Patient {
     }
 }
 
-impl AsyncRead for Patient {
+impl AsyncRead for StallTimeout {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -51,7 +51,7 @@ impl AsyncRead for Patient {
     }
 }
 
-impl AsyncWrite for Patient {
+impl AsyncWrite for StallTimeout {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
