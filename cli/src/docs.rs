@@ -115,11 +115,10 @@ impl Page {
                 continue;
             }
             let name = format!("{name} {}", sub.get_name());
-            if sub.has_subcommands() {
-                self.sections(sub, &name);
-            } else {
+            if !sub.is_subcommand_required_set() {
                 self.section(sub, &name);
             }
+            self.sections(sub, &name);
         }
     }
 

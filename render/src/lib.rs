@@ -12,7 +12,7 @@ pub mod events;
 pub mod journal;
 pub mod json;
 pub mod markdown;
-mod moment;
+pub mod moment;
 pub mod paint;
 mod reason;
 pub mod safe;

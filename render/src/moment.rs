@@ -4,7 +4,7 @@
 const DAYS_OF_CYCLE: u64 = 146_097;
 
 /// A moment in UTC, to the second: `2026-11-20 23:03:12 UTC`.
-pub(crate) fn utc(ms: u64) -> String {
+pub fn utc(ms: u64) -> String {
     let (days, seconds) = (ms / 86_400_000, ms / 1_000 % 86_400);
     let (year, month, day) = date(days);
     let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);

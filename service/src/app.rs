@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::access_log::AccessLog;
-use crate::auth::Key;
+use crate::auth::Keys;
 use crate::billing::meter::Meter;
 use crate::faults::Faults;
 use crate::gate::Rate;
@@ -30,7 +30,8 @@ use crate::workers::usage::Usage;
 /// The running service.
 pub(crate) struct App {
     pub(crate) store: Store,
-    pub(crate) key: Key,
+    /// The keys that clients may show.
+    pub(crate) keys: Keys,
     pub(crate) quirks: Quirks,
     pub(crate) faults: Faults,
     pub(crate) rate: Rate,

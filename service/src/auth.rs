@@ -1,42 +1,87 @@
-//! Three ways of authentication, one comparison.
+//! Authentication: the keys that a request shows, and what they allow.
 //!
 //! REST takes `Authorization: Bearer KEY`; the job API takes `authorization: KEY` or the bearer
-//! form; GraphQL takes `?api_key=KEY` or the bearer form. There is one key with every right.
+//! form; GraphQL takes `?api_key=KEY` or the bearer form. The key of the account has every right, those
+//! of [`crate::keys`] what their records say.
+
+use std::path::{Path, PathBuf};
 
 use axum::http::{HeaderMap, Uri, header::AUTHORIZATION};
 
-/// The account's key. It has no `Debug` and no `Display`.
-#[derive(Clone)]
-pub(crate) struct Key(String);
+use crate::keys::{self, Access, Interface, Rights};
+use crate::problem::{Kind, Problem};
 
-impl Key {
-    pub(crate) fn new(key: String) -> Key {
-        Key(key)
+/// The keys of a running service. It has no `Debug` and no `Display`.
+pub(crate) struct Keys {
+    account: String,
+    /// The data folder, with the records of the other keys.
+    data: PathBuf,
+}
+
+/// The holder of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Principal {
+    /// The account itself, with every right.
+    Account,
+    /// The holder of a key with fewer rights.
+    Limited {
+        /// The name of the key.
+        name: String,
+        /// Its rights.
+        rights: Rights,
+    },
+}
+
+impl Keys {
+    /// The account's key, and those whose records are in the data folder.
+    pub(crate) fn new(account: String, data: &Path) -> Keys {
+        Keys { account, data: data.to_owned() }
     }
 
-    /// The key in clear, for `serve.json` and for the addresses that the caller asked for.
-    pub(crate) fn reveal(&self) -> &str {
-        &self.0
+    /// The account's key in clear, for `serve.json` and for the addresses that the caller asked for.
+    pub(crate) fn account(&self) -> &str {
+        &self.account
     }
 
-    /// `Authorization: Bearer KEY`.
-    pub(crate) fn bearer(&self, headers: &HeaderMap) -> bool {
-        bearer_of(headers).is_some_and(|given| self.is(given))
+    /// Returns the holder of a key; `None` if nobody has it, or it was revoked.
+    pub(crate) fn principal(&self, key: &str) -> Option<Principal> {
+        if same(self.account.as_bytes(), key.as_bytes()) {
+            return Some(Principal::Account);
+        }
+        let record = keys::find(&self.data, key)?;
+        Some(Principal::Limited { name: record.name, rights: record.rights })
     }
 
-    /// `authorization: KEY` or `authorization: Bearer KEY`.
-    pub(crate) fn raw_or_bearer(&self, headers: &HeaderMap) -> bool {
-        self.bearer(headers) || authorization(headers).is_some_and(|given| self.is(given))
+    /// Returns who sends a request, by the keys in the forms that the interface takes. Refuses a request
+    /// without a known key.
+    pub(crate) fn authenticate(
+        &self,
+        interface: Interface,
+        headers: &HeaderMap,
+        uri: &Uri,
+    ) -> Result<Principal, Problem> {
+        let mut shown = vec![bearer(headers).map(str::to_owned)];
+        match interface {
+            Interface::Rest => {}
+            Interface::Jobs => shown.push(authorization(headers).map(str::to_owned)),
+            Interface::Graphql => shown.push(query(uri, "api_key")),
+        }
+        let mut known = shown.iter().flatten().filter_map(|key| self.principal(key));
+        known.next().ok_or_else(Problem::unauthorized)
     }
+}
 
-    /// `?api_key=KEY` or `Authorization: Bearer KEY`.
-    pub(crate) fn query_or_bearer(&self, headers: &HeaderMap, uri: &Uri) -> bool {
-        self.bearer(headers) || query(uri, "api_key").is_some_and(|given| self.is(&given))
-    }
-
-    /// Takes the same time for every wrong key of the right length.
-    fn is(&self, given: &str) -> bool {
-        same(self.0.as_bytes(), given.as_bytes())
+impl Principal {
+    /// Refuses a request that this principal has no right to, and names the right.
+    pub(crate) fn permit(&self, access: Access<'_>) -> Result<(), Problem> {
+        let Principal::Limited { name, rights } = self else { return Ok(()) };
+        match rights.missing(access) {
+            None => Ok(()),
+            Some(missing) => {
+                let why = format!("the key `{name}` does not allow this: {missing}");
+                Err(Problem::new(Kind::Unauthorized, why))
+            }
+        }
     }
 }
 
@@ -51,7 +96,8 @@ pub(crate) fn authorization(headers: &HeaderMap) -> Option<&str> {
     headers.get(AUTHORIZATION)?.to_str().ok().map(str::trim)
 }
 
-fn bearer_of(headers: &HeaderMap) -> Option<&str> {
+/// The key of `Authorization: Bearer KEY`.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, key) = authorization(headers)?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
 }
@@ -100,16 +146,38 @@ mod tests {
     }
 
     #[test]
-    fn each_face_takes_its_own_forms() {
-        let key = Key::new("k+1".to_owned());
-        assert!(key.bearer(&headers("Bearer k+1")) && key.bearer(&headers("bearer k+1")));
-        assert!(!key.bearer(&headers("k+1")) && !key.bearer(&headers("Bearer k+2")));
-        assert!(key.raw_or_bearer(&headers("k+1")) && !key.raw_or_bearer(&headers("k+")));
+    fn each_interface_takes_its_own_forms() {
+        let data = tempfile::tempdir().unwrap();
+        let keys = Keys::new("k+1".to_owned(), data.path());
+        let limited = keys::create_key(data.path(), "a", Rights::default()).unwrap();
+        let uri = |text: &str| text.parse::<Uri>().unwrap();
+        let knows = |interface, headers: &HeaderMap, at: &str| {
+            keys.authenticate(interface, headers, &uri(at)).is_ok()
+        };
         let none = HeaderMap::new();
-        let uri = |text: &'static str| Uri::from_static(text);
-        assert!(key.query_or_bearer(&none, &uri("/graphql?a=b&api_key=k%2B1")));
-        assert!(!key.query_or_bearer(&none, &uri("/graphql?api_key=k")));
-        assert!(!key.query_or_bearer(&none, &uri("/graphql?api_key=k%2")));
-        assert!(!key.bearer(&none));
+        for key in ["k+1", limited.as_str()] {
+            let (bearer, raw) = (headers(&format!("bearer {key}")), headers(key));
+            for interface in [Interface::Rest, Interface::Jobs, Interface::Graphql] {
+                assert!(knows(interface, &bearer, "/"));
+                assert!(!knows(interface, &none, "/"));
+                assert!(!knows(interface, &headers(&format!("Bearer {key}x")), "/"));
+                assert_eq!(knows(interface, &raw, "/"), interface == Interface::Jobs);
+                let at = format!("/graphql?a=b&api_key={}", key.replace('+', "%2B"));
+                assert_eq!(knows(interface, &none, &at), interface == Interface::Graphql);
+            }
+        }
+        assert!(!knows(Interface::Graphql, &none, "/graphql?api_key=k%2"));
+        assert!(!knows(Interface::Graphql, &none, "/graphql?api_key="));
+    }
+
+    #[test]
+    fn a_principal_is_refused_with_the_missing_right() {
+        let access = Access { interface: Interface::Rest, changes: true, endpoint: None };
+        assert_eq!(Principal::Account.permit(access), Ok(()));
+        let rights = Rights { interface: Some(Interface::Jobs), ..Rights::default() };
+        let problem = Principal::Limited { name: "ci".to_owned(), rights }.permit(access);
+        let problem = problem.unwrap_err();
+        assert_eq!(problem.kind, Kind::Unauthorized);
+        assert_eq!(problem.message, "the key `ci` does not allow this: it is for the job API only");
     }
 }

@@ -16,6 +16,7 @@ use axum::response::{IntoResponse as _, Response};
 use crate::access_log::Entry;
 use crate::app::App;
 use crate::faults::{Call, FaultKind, Mishap};
+use crate::keys::{Access, Interface};
 use crate::problem::{Kind, Problem};
 use crate::quirks::Quirk;
 use crate::rest::answer;
@@ -34,16 +35,12 @@ pub(crate) async fn rest(State(app): State<Arc<App>>, request: Request, next: Ne
     let call = rest_call(&request);
     entry.call(&call);
     let gone = app.quirks.has(Quirk::Gone410);
-    let refused = if !app.key.bearer(request.headers()) {
-        Some(Problem::unauthorized())
-    } else if gone {
-        Some(Problem::new(Kind::Gone, "this version of the API is retired; use version 2"))
-    } else {
-        app.rate.take().err()
-    };
-    let response = match refused {
-        Some(problem) => answer::plain_problem(&problem),
-        None => through(&app, &call, &entry, request, next).await,
+    let retired = || Problem::new(Kind::Gone, "this version of the API is retired; use version 2");
+    let admitted = admit(&app, &request, &call)
+        .and_then(|()| if gone { Err(retired()) } else { app.rate.take() });
+    let response = match admitted {
+        Err(problem) => answer::plain_problem(&problem),
+        Ok(()) => through(&app, &call, &entry, request, next).await,
     };
     finished(&entry, answer::disguise(&app, response))
 }
@@ -53,16 +50,19 @@ pub(crate) async fn v2(State(app): State<Arc<App>>, request: Request, next: Next
     let entry = app.access.entry(request.method().as_str(), &whole_path(&request));
     let call = rest_call(&request);
     entry.call(&call);
-    let refused = if app.key.bearer(request.headers()) {
-        app.rate.take().err()
-    } else {
-        Some(Problem::unauthorized())
-    };
-    let response = match refused {
-        Some(problem) => answer::plain_problem(&problem),
-        None => through(&app, &call, &entry, request, next).await,
+    let admitted = admit(&app, &request, &call).and_then(|()| app.rate.take());
+    let response = match admitted {
+        Err(problem) => answer::plain_problem(&problem),
+        Ok(()) => through(&app, &call, &entry, request, next).await,
     };
     finished(&entry, crate::v2::problem::dressed(response))
+}
+
+/// Refuses a request of REST whose key does not allow it.
+fn admit(app: &App, request: &Request, call: &Call) -> Result<(), Problem> {
+    let principal = app.keys.authenticate(Interface::Rest, request.headers(), request.uri())?;
+    let access = Access { interface: Interface::Rest, changes: call.mutating, endpoint: None };
+    principal.permit(access)
 }
 
 /// Runs the rest of the way under the faults.

@@ -22,6 +22,7 @@ mod graphql;
 mod idle;
 mod ids;
 mod jobs;
+mod keys;
 mod lease;
 mod listen;
 mod memory_budget;
@@ -39,6 +40,7 @@ mod v2;
 mod workers;
 
 pub use faults::{Fault, FaultError};
+pub use keys::{Interface, KeyError, KeyRecord, Rights, create_key, list_keys, revoke_key};
 pub use options::{LogLine, Options, StreamFormat, Timing};
 pub use own_files::{Strange, refuse_strange};
 pub use quirks::{Quirk, QuirkError};

@@ -6,7 +6,7 @@
 //! matter of those who write them.
 
 use std::fs::{DirBuilder, FileType, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -25,14 +25,15 @@ const FILES: [&str; 10] = [
     "service.db-wal",
     "service.log",
 ];
-const FOLDERS: [&str; 3] = ["logs", "models", "volumes"];
+const FOLDERS: [&str; 4] = ["keys", "logs", "models", "volumes"];
 
 /// All of them as patterns of git, with what is beside them for a while.
-pub(crate) const PATTERNS: [&str; 12] = [
+const PATTERNS: [&str; 13] = [
     ".gitignore",
     "*.new",
     "access.log*",
     "key",
+    "keys/",
     "lock",
     "logs/",
     "models/",
@@ -56,12 +57,17 @@ pub struct Strange {
 /// opened, and whoever wants to use the folder asks before.
 pub fn refuse_strange(data: &Path) -> Result<(), Strange> {
     for path in FILES.map(|name| data.join(name)) {
-        refuse(path, "not a regular file", FileType::is_file)?;
+        refuse_strange_file(&path)?;
     }
     for path in FOLDERS.map(|name| data.join(name)) {
         refuse(path, "no folder", FileType::is_dir)?;
     }
     Ok(())
+}
+
+/// Refuses what stands at the place of a file of the service and is none.
+pub(crate) fn refuse_strange_file(path: &Path) -> Result<(), Strange> {
+    refuse(path.to_owned(), "not a regular file", FileType::is_file)
 }
 
 fn refuse(path: PathBuf, other: &str, is_own: fn(&FileType) -> bool) -> Result<(), Strange> {
@@ -98,8 +104,45 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Keeps what the service writes out of git: keys, environments, inputs of jobs. By name, for the folder
+/// may be one that holds other things as well; what somebody wrote there stays.
+pub(crate) fn hide(data: &Path) -> io::Result<()> {
+    let path = data.join(".gitignore");
+    if path.metadata().is_ok_and(|found| found.len() > 0) {
+        return Ok(());
+    }
+    let names = PATTERNS.map(|name| format!("/{name}\n"));
+    // Appended: of two commands that do this at once, neither undoes what the other wrote.
+    let mut file = itself().create(true).append(true).open(&path)?;
+    file.write_all(format!("# plumb serve\n{}", names.concat()).as_bytes())?;
+    file.sync_all()
+}
+
+/// Writes a file that only its owner can read, all of it or nothing.
+pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let unfinished = path.with_extension("new");
+    // It is made anew: a left-over, or a link, of that name has a mode and a place of its own.
+    match std::fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = itself().create_new(true).write(true).open(&unfinished)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&unfinished, path)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    sync_folder(folder.unwrap_or(Path::new(".")))
+}
+
+/// Makes what was made, renamed or removed in a folder durable.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    std::fs::File::open(folder)?.sync_all()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
@@ -121,5 +164,21 @@ mod tests {
         let link = data.path().join("v2");
         std::os::unix::fs::symlink(outside.path(), &link).unwrap();
         assert!(make_folder(&link).unwrap_err().to_string().contains("v2 is a link to /"));
+    }
+
+    #[test]
+    fn a_private_file_is_its_owners_only_whatever_was_left_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, left) = (folder.path().join("serve.json"), folder.path().join("serve.new"));
+        std::fs::write(&left, "left over").unwrap();
+        std::fs::set_permissions(&left, std::fs::Permissions::from_mode(0o644)).unwrap();
+        write_private(&path, "text").unwrap();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        let other = folder.path().join("other");
+        std::fs::write(&other, "of somebody").unwrap();
+        std::os::unix::fs::symlink(&other, &left).unwrap();
+        write_private(&path, "more").unwrap();
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "of somebody");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "more");
     }
 }

@@ -8,6 +8,8 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 
 use crate::app::App;
+use crate::auth::Principal;
+use crate::keys::Interface;
 use crate::problem::{Kind, Problem};
 use crate::rest::answer;
 use crate::{gate, graphql, jobs, rest, v2};
@@ -24,18 +26,26 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .with_state(Arc::clone(app))
 }
 
+/// Why a key with fewer rights takes no lease.
+const ACCOUNT_ONLY: &str = "only the key of the account takes leases";
+
 /// Grants a lease: an answer that stays open until the client lets go.
 async fn lease(State(app): State<Arc<App>>, request: Request) -> Response {
     let entry = app.access.entry("GET", "/lease");
-    let response = if app.key.bearer(request.headers()) {
-        match app.leases.grant() {
-            Some(body) => body.into_response(),
-            None => {
-                answer::plain_problem(&Problem::new(Kind::Unavailable, "the service is stopping"))
-            }
-        }
-    } else {
-        answer::plain_problem(&Problem::unauthorized())
+    let lease = app
+        .keys
+        .authenticate(Interface::Rest, request.headers(), request.uri())
+        .and_then(|principal| match principal {
+            Principal::Account => Ok(()),
+            Principal::Limited { .. } => Err(Problem::new(Kind::Unauthorized, ACCOUNT_ONLY)),
+        })
+        .and_then(|()| {
+            let stopping = || Problem::new(Kind::Unavailable, "the service is stopping");
+            app.leases.grant().ok_or_else(stopping)
+        });
+    let response = match lease {
+        Ok(body) => body.into_response(),
+        Err(problem) => answer::plain_problem(&problem),
     };
     gate::finished(&entry, response)
 }

@@ -1,8 +1,7 @@
 //! Start and end of the service: data folder, lock, key, socket, `serve.json`.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs::{File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -13,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access_log::AccessLog;
 use crate::app::App;
-use crate::auth::Key;
+use crate::auth::Keys;
 use crate::billing::meter::{self, Meter};
 use crate::faults::Faults;
 use crate::gate::Rate;
@@ -23,7 +22,7 @@ use crate::jobs::rates::Rates;
 use crate::jobs::{sweep, webhooks};
 use crate::lease::Leases;
 use crate::options::Options;
-use crate::own_files::{PATTERNS, Strange, itself, refuse_strange};
+use crate::own_files::{Strange, hide, itself, refuse_strange, write_private};
 use crate::problem::Problem;
 use crate::quirks::Quirks;
 use crate::store::{Store, StoreError};
@@ -141,7 +140,7 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
     hide(&folder).map_err(data_error(&folder))?;
     let serve_json = folder.join("serve.json");
     forget(&serve_json).map_err(data_error(&serve_json))?;
-    let key = key(&options, &folder)?;
+    let keys = Keys::new(account_key(&options, &folder)?, &folder);
     let store = Store::open(&folder, &options.log)
         .map_err(|source| StartError::Store { folder: folder.clone(), source })?;
     logs::prune(&folder);
@@ -149,13 +148,13 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
     let listen_error = |source| StartError::Listen { address: options.listen, source };
     let listener = TcpListener::bind(options.listen).await.map_err(listen_error)?;
     let bound = listener.local_addr().map_err(listen_error)?;
-    let addresses = addresses(bound, &key);
+    let addresses = addresses(bound, keys.account());
     write_private(&serve_json, &describe(&addresses)).map_err(data_error(&serve_json))?;
     let queue = recover(&store).await.map_err(|problem| StartError::Recover {
         folder: folder.clone(),
         source: problem.cause().unwrap_or(&problem.message).into(),
     })?;
-    let open = Open { store, key, queue, queue_url: addresses.queue.clone() };
+    let open = Open { store, keys, queue, queue_url: addresses.queue.clone() };
     let app = app(options, open).map_err(data_error(&folder.join("access.log")))?;
     app.say(&format!("listening on {bound}, data in {}", folder.display()));
     Ok(Server { app, listener, addresses, serve_json, lock })
@@ -245,18 +244,18 @@ async fn recover(store: &Store) -> Result<Queue, Problem> {
 /// The resources that are open before the service is put together.
 struct Open {
     store: Store,
-    key: Key,
+    keys: Keys,
     queue: Queue,
     queue_url: String,
 }
 
 fn app(options: Options, open: Open) -> io::Result<Arc<App>> {
-    let Open { store, key, queue, queue_url } = open;
+    let Open { store, keys, queue, queue_url } = open;
     let draining = CancellationToken::new();
     let verbose = options.verbose.then(|| Arc::clone(&options.log));
     Ok(Arc::new(App {
         store,
-        key,
+        keys,
         quirks: Quirks::new(options.quirks.clone()),
         faults: Faults::new(options.faults.clone()),
         rate: Rate::new(options.rate),
@@ -305,19 +304,8 @@ fn forget(serve_json: &Path) -> io::Result<()> {
     }
 }
 
-/// Keeps what the service writes out of git: the key, environments, inputs of jobs. By name, for the
-/// folder may be one that holds other things as well; what somebody wrote there stays.
-fn hide(folder: &Path) -> io::Result<()> {
-    let path = folder.join(".gitignore");
-    if path.metadata().is_ok_and(|found| found.len() > 0) {
-        return Ok(());
-    }
-    let names = PATTERNS.map(|name| format!("/{name}\n"));
-    write_private(&path, &format!("# plumb serve\n{}", names.concat()))
-}
-
 /// The given key, else the one kept in the data folder, else a new one, kept there.
-fn key(options: &Options, folder: &Path) -> Result<Key, StartError> {
+fn account_key(options: &Options, folder: &Path) -> Result<String, StartError> {
     let path = folder.join("key");
     let key = match &options.key {
         Some(key) => key.clone(),
@@ -335,13 +323,13 @@ fn key(options: &Options, folder: &Path) -> Result<Key, StartError> {
     };
     let is_usable = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic());
     match (is_usable, &options.key) {
-        (true, _) => Ok(Key::new(key)),
+        (true, _) => Ok(key),
         (false, Some(_)) => Err(StartError::Key),
         (false, None) => Err(StartError::KeptKey { path }),
     }
 }
 
-fn addresses(bound: std::net::SocketAddr, key: &Key) -> Addresses {
+fn addresses(bound: std::net::SocketAddr, key: &str) -> Addresses {
     // A service that listens everywhere is reached from here over loopback.
     let host = match bound.ip() {
         ip if !ip.is_unspecified() => bound.to_string(),
@@ -353,7 +341,7 @@ fn addresses(bound: std::net::SocketAddr, key: &Key) -> Addresses {
         graphql: format!("http://{host}/graphql"),
         queue: format!("http://{host}/v2"),
         lease: format!("http://{host}/lease"),
-        key: key.reveal().to_owned(),
+        key: key.to_owned(),
     }
 }
 
@@ -369,46 +357,7 @@ fn describe(addresses: &Addresses) -> String {
     format!("{description:#}\n")
 }
 
-/// Writes a file that only its owner can read, all of it or nothing.
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let unfinished = path.with_extension("new");
-    // It is made anew: a left-over, or a link, of that name has a mode and a place of its own.
-    match std::fs::remove_file(&unfinished) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&unfinished)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&unfinished, path)?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
-}
-
 fn data_error(path: &Path) -> impl FnOnce(io::Error) -> StartError {
     let path = path.to_owned();
     move |source| StartError::Data { path, source }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    use super::*;
-
-    #[test]
-    fn a_private_file_is_its_owners_only_whatever_was_left_there() {
-        let folder = tempfile::tempdir().unwrap();
-        let (path, left) = (folder.path().join("serve.json"), folder.path().join("serve.new"));
-        std::fs::write(&left, "left over").unwrap();
-        std::fs::set_permissions(&left, std::fs::Permissions::from_mode(0o644)).unwrap();
-        write_private(&path, "text").unwrap();
-        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        let other = folder.path().join("other");
-        std::fs::write(&other, "of somebody").unwrap();
-        std::os::unix::fs::symlink(&other, &left).unwrap();
-        write_private(&path, "more").unwrap();
-        assert_eq!(std::fs::read_to_string(&other).unwrap(), "of somebody");
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "more");
-    }
 }

@@ -13,7 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 pub(crate) use plans::{Apply, Check, Destroy, Drift, Import, Plan, Planning, Running, Validate};
-pub(crate) use serve::Serve;
+pub(crate) use serve::{KeyCommand, KeyCreate, Serve, ServeCommand, ServiceFolder};
 pub(crate) use shared::{FolderArg, Form, PlanFormat, SpecArgs, duration};
 pub(crate) use state::{OutputArgs, Resolve, Show, State, Unlock};
 
@@ -152,7 +152,7 @@ pub(crate) enum Command {
     Job(job::Job),
     /// Run the serverless compute service on this machine
     #[command(
-        after_help = "Examples:\n  plumb serve\n  plumb serve --listen 127.0.0.1:8080 --data /tmp/service\n  plumb serve --print-env\n\nThe addresses and the key of the running service are in `serve.json` in the folder of its data, which only its owner can read. With --print-env, they are also the first four lines on stdout."
+        after_help = "Examples:\n  plumb serve\n  plumb serve --listen 127.0.0.1:8080 --data /tmp/service\n  plumb serve --print-env\n  plumb serve key create ci --only jobs\n\nThe addresses and the key of the running service are in `serve.json` in the folder of its data, which only its owner can read. With --print-env, they are also the first four lines on stdout."
     )]
     Serve(Serve),
     /// Describe the resource types

@@ -3,17 +3,19 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{Args, Subcommand, ValueHint};
 
 /// `plumb serve`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Serve {
+    #[command(subcommand)]
+    pub(crate) command: Option<ServeCommand>,
     /// Where to listen [default: 127.0.0.1, and the port of the last time or a free one]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,
-    /// The folder of its data [default: .plumb/service]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) folder: ServiceFolder,
     /// The key of the account; else one is made once and kept in the data folder
     #[arg(long, value_name = "KEY", env = crate::environment::SERVICE_KEY, hide_env_values = true)]
     pub(crate) key: Option<String>,
@@ -52,4 +54,80 @@ pub(crate) struct Serve {
     /// End when nobody needs it any more
     #[arg(long, hide = true)]
     pub(crate) until_idle: bool,
+}
+
+/// The commands below `plumb serve`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServeCommand {
+    /// Make, list and revoke keys with fewer rights than the key of the account
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  plumb serve key create ci --only jobs\n  plumb serve key list\n  plumb serve key revoke ci"
+    )]
+    Key(KeyCommand),
+}
+
+/// `plumb serve key`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Make a key and print it
+    #[command(
+        after_help = "Examples:\n  plumb serve key create dashboard --read-only\n  plumb serve key create ci --only jobs\n  plumb serve key create app --endpoint jpnw0v75y3qoql\n\nThe key is printed once: only its digest is stored. A running service takes it at once."
+    )]
+    Create(KeyCreate),
+    /// List the keys and their rights
+    #[command(after_help = "Examples:\n  plumb serve key list\n  plumb serve key list --json")]
+    List(KeyList),
+    /// Revoke a key
+    #[command(
+        after_help = "Examples:\n  plumb serve key revoke ci\n\nA running service refuses the key at once. Jobs that were submitted with it go on."
+    )]
+    Revoke(KeyRevoke),
+}
+
+/// `plumb serve key create`.
+#[derive(Debug, Args)]
+pub(crate) struct KeyCreate {
+    /// The name of the key: lowercase letters, digits and hyphens
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// Allow only requests that change and take nothing
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// Allow one interface only
+    #[arg(long, value_name = "INTERFACE", value_parser = ["rest", "graphql", "jobs"])]
+    pub(crate) only: Option<String>,
+    /// Allow the jobs of this endpoint only
+    #[arg(long, value_name = "ID")]
+    pub(crate) endpoint: Option<String>,
+    #[command(flatten)]
+    pub(crate) service: ServiceFolder,
+}
+
+/// `plumb serve key list`.
+#[derive(Debug, Args)]
+pub(crate) struct KeyList {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) service: ServiceFolder,
+}
+
+/// `plumb serve key revoke`.
+#[derive(Debug, Args)]
+pub(crate) struct KeyRevoke {
+    /// The name of the key
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) service: ServiceFolder,
+}
+
+/// The service that a command is about.
+#[derive(Debug, Args)]
+pub(crate) struct ServiceFolder {
+    /// The data folder of the service [default: .plumb/service]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) data: Option<PathBuf>,
 }

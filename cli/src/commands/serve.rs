@@ -1,14 +1,16 @@
 //! `plumb serve`: the serverless compute service on this machine, in the foreground.
 
+mod key;
+
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::Mode;
 use service::{Addresses, Options, Quirk, Server, StartError, StoreError};
 
-use crate::args::Serve;
+use crate::args::{Serve, ServeCommand, ServiceFolder};
 use crate::child_service;
 use crate::environment::{API_KEY, GRAPHQL_URL, QUEUE_URL, REST_URL};
 use crate::error::{CommandError, Status, chain};
@@ -28,18 +30,25 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(base: &Path, args: &Serve, output: &Output) -> Result<Status, CommandError> {
-    let options = options(base, args, output)?;
     // Its data, its logs and what its workers write are this user's alone, whatever a shell allows.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    if let Some(ServeCommand::Key(command)) = &args.command {
+        return key::run(base, command, output);
+    }
+    let options = options(base, args, output)?;
     runtime::wait_for(serve(options, args, output))
 }
 
+/// Returns the data folder of a service.
+fn data_folder(base: &Path, folder: &ServiceFolder) -> Result<PathBuf, CommandError> {
+    match &folder.data {
+        Some(data) => Ok(base.join(data)),
+        None => Folder::new(base, None)?.service_data(),
+    }
+}
+
 fn options(base: &Path, args: &Serve, output: &Output) -> Result<Options, CommandError> {
-    let data = match &args.data {
-        Some(data) => base.join(data),
-        None => Folder::new(base, None)?.service_data()?,
-    };
-    let mut options = Options::new(data);
+    let mut options = Options::new(data_folder(base, &args.folder)?);
     if let Some(listen) = args.listen {
         options.listen = listen;
     }

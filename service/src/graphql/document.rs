@@ -37,6 +37,20 @@ pub(super) fn call(request: &GraphQLRequest, schema: &Schema) -> Call {
     call
 }
 
+/// Returns true if any operation of a document, chosen or not, is none that only reads. A document that cannot
+/// be parsed does nothing.
+pub(super) fn has_mutation(request: &GraphQLRequest, schema: &Schema) -> bool {
+    let parsed = parse_document_source::<DefaultScalarValue>(&request.query, &schema.schema);
+    parsed.is_ok_and(|document| {
+        document.iter().any(|definition| match definition {
+            Definition::Operation(operation) => {
+                operation.item.operation_type != OperationType::Query
+            }
+            Definition::Fragment(_) => false,
+        })
+    })
+}
+
 /// A type that a variable is declared with, and that the schema does not have: where it has a default value,
 /// too, the library looks that type up before it has checked that there is one.
 pub(super) fn unknown_type(request: &GraphQLRequest, schema: &Schema) -> Option<String> {

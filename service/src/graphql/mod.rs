@@ -28,6 +28,7 @@ use crate::access_log::Entry;
 use crate::app::App;
 use crate::body;
 use crate::gate::{self, guarded};
+use crate::keys::{Access, Interface};
 use crate::problem::{Kind, Problem};
 use crate::resources::number;
 use crate::rest::answer;
@@ -52,18 +53,25 @@ impl juniper::Context for Ctx {}
 /// `/graphql`
 pub(crate) async fn handle(State(app): State<Arc<App>>, request: Request) -> Response {
     let entry = app.access.entry(request.method().as_str(), request.uri().path());
-    let response = match checked(&app, request).await {
+    let response = match admitted(&app, request).await {
         Ok(asked) => answered(&app, &entry, asked).await,
         Err(problem) => refused(&problem),
     };
     gate::finished(&entry, response)
 }
 
-/// Checks the key and the rate, and reads the request.
-async fn checked(app: &App, request: Request) -> Result<GraphQLRequest, Problem> {
-    if !app.key.query_or_bearer(request.headers(), request.uri()) {
-        return Err(Problem::unauthorized());
-    }
+/// Checks the key and the rate, reads the request, and checks that the key allows it.
+async fn admitted(app: &App, request: Request) -> Result<GraphQLRequest, Problem> {
+    let access = |changes| Access { interface: Interface::Graphql, changes, endpoint: None };
+    let principal = app.keys.authenticate(Interface::Graphql, request.headers(), request.uri())?;
+    principal.permit(access(false))?;
+    let asked = read(app, request).await?;
+    principal.permit(access(document::has_mutation(&asked, &SCHEMA)))?;
+    Ok(asked)
+}
+
+/// Checks the rate, and reads the request.
+async fn read(app: &App, request: Request) -> Result<GraphQLRequest, Problem> {
     app.rate.take()?;
     if request.method() != Method::POST {
         return Err(Problem::new(Kind::MethodNotAllowed, "GraphQL takes POST requests"));

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::Method;
+use axum::http::{Method, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
 use crate::app::App;
+use crate::auth;
 use crate::faults::Call;
 use crate::gate::{self, guarded};
+use crate::keys::{Access, Interface};
 use crate::problem::Problem;
 
 /// The middleware of clients.
@@ -17,12 +19,30 @@ pub(super) async fn clients(State(app): State<Arc<App>>, request: Request, next:
     let (call, path) = call(&request, false);
     let entry = app.access.entry(request.method().as_str(), &path);
     entry.call(&call);
-    let response = if app.key.raw_or_bearer(request.headers()) {
-        gate::through(&app, &call, &entry, request, next).await
-    } else {
-        Problem::unauthorized().into_response()
+    let response = match admit(&app, &request, &call, &path) {
+        Ok(()) => gate::through(&app, &call, &entry, request, next).await,
+        Err(problem) => problem.into_response(),
     };
     gate::finished(&entry, response)
+}
+
+/// Refuses a request of a client whose key does not allow it. The path is `/v2/ENDPOINT/…`.
+fn admit(app: &App, request: &Request, call: &Call, path: &str) -> Result<(), Problem> {
+    let principal = app.keys.authenticate(Interface::Jobs, request.headers(), request.uri())?;
+    let endpoint = path.split('/').nth(2);
+    let changes = !only_reads(call, request.uri());
+    principal.permit(Access { interface: Interface::Jobs, changes, endpoint })
+}
+
+/// Returns true for the calls that change nothing. All others do, GET or not: `/openai/…` makes a job,
+/// `/stream` takes the parts that it answers, and `ttl` changes the time that a job is kept.
+fn only_reads(call: &Call, uri: &Uri) -> bool {
+    const READS: [&str; 4] = ["/status/{id}", "/status-sync/{id}", "/health", "/requests"];
+    let is_read = |operation: &String| {
+        let path = operation.strip_prefix("GET ").or(operation.strip_prefix("HEAD "));
+        path.is_some_and(|path| READS.contains(&path))
+    };
+    call.operations.iter().all(is_read) && auth::query(uri, "ttl").is_none()
 }
 
 /// The middleware of workers: who they are is checked by each call; they are not clients and do

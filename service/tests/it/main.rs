@@ -7,6 +7,7 @@ mod graphql;
 mod harness;
 mod hostile;
 mod jobs;
+mod keys;
 mod killed;
 mod management;
 mod mishaps;
