@@ -45,7 +45,7 @@ use clap::Parser as _;
 
 use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
 
-use crate::args::Cli;
+use crate::args::{Cli, Command};
 use crate::error::Status;
 use crate::json_answer::Answer;
 use crate::output::Output;
@@ -73,8 +73,8 @@ fn worker() -> Option<ExitCode> {
 }
 
 fn run(cli: &Cli) -> Status {
-    let output = Arc::new(Output::new(cli.color, cli.quiet, cli.verbose));
-    let result = log::begin(cli.verbose).and_then(|()| commands::run(cli, &output));
+    let output = Arc::new(Output::new(cli.color, cli.quiet));
+    let result = log::begin(cli.verbose, usual_log(cli)).and_then(|()| commands::run(cli, &output));
     let status = result.unwrap_or_else(|error| {
         if let Some(answer) = Answer::of(&cli.command) {
             output.refuse(answer, &planning::as_diagnostics(&error), &Sources::default());
@@ -84,6 +84,13 @@ fn run(cli: &Cli) -> Status {
     });
     output.finish();
     if output.lost() { status.or(Status::Failed) } else { status }
+}
+
+/// Returns the level of what a command logs without being asked: the service logs its events.
+fn usual_log(cli: &Cli) -> Option<log::LevelFilter> {
+    let Command::Serve(serve) = &cli.command else { return None };
+    let level = if cli.quiet { log::LevelFilter::ERROR } else { log::LevelFilter::INFO };
+    serve.command.is_none().then_some(level)
 }
 
 /// Returns the first sentence of a message about wrong usage: the argument, and the mistake.
@@ -119,7 +126,7 @@ fn option_of_another_tool(args: impl Iterator<Item = String>) -> Option<String> 
 
 /// Help and version are answers; everything else is a mistake, and a mistake is exit status 1.
 fn usage(error: &clap::Error) -> Status {
-    let output = Output::new(args::Color::Auto, false, 0);
+    let output = Output::new(args::Color::Auto, false);
     let text = error.render();
     if error.use_stderr() {
         if let Some(answer) = Answer::typed(std::env::args_os()) {

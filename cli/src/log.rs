@@ -1,11 +1,14 @@
 //! The log on stderr: set up by `-v`, `-vv`, `PLUMB_LOG` and `PLUMB_LOG_FORMAT`.
 //!
+//! Commands log on request; the service logs its events unless it is told otherwise.
+//!
 //! Only Plumb's own targets are logged, whatever the filter says: other crates know nothing of secrets.
 
 use std::io;
 use std::time::Instant;
 
-use tracing::level_filters::LevelFilter;
+use service::{LogLevel, LogLine};
+pub(crate) use tracing::level_filters::LevelFilter;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{FilterExt as _, Targets, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -18,7 +21,12 @@ use crate::output;
 /// The target of all lines; a part of the program has a name below it, such as `plumb::http`.
 const OURS: &str = "plumb";
 /// The targets that a filter may name.
-const TARGETS: [&str; 4] = [OURS, "plumb::http", "plumb::lock", "plumb::plan"];
+const TARGETS: [&str; 5] = [OURS, "plumb::http", "plumb::lock", "plumb::plan", SERVICE];
+/// The target of the service.
+const SERVICE: &str = "plumb::service";
+
+/// The most characters of the text of a line.
+const LINE_MAX: usize = 4_000;
 
 /// The format of the lines.
 #[derive(Clone, Copy)]
@@ -27,12 +35,16 @@ enum Format {
     Json,
 }
 
-/// Begins to log if the command line or the environment asks for it. `PLUMB_LOG` goes before `-v`.
-pub(crate) fn begin(verbose: u8) -> Result<(), CommandError> {
+/// Begins to log if the command line or the environment asks for it. `PLUMB_LOG` goes before `-v`. `usual` is
+/// the level of what the command logs in any case.
+pub(crate) fn begin(verbose: u8, usual: Option<LevelFilter>) -> Result<(), CommandError> {
     let variable = |name| environment::variable(name).filter(|value| !value.is_empty());
     let targets = match (variable(environment::LOG), verbose) {
         (Some(filter), _) => parse_filter(&filter)?,
-        (None, 0) => return Ok(()),
+        (None, 0) => match usual {
+            None => return Ok(()),
+            Some(level) => Targets::new().with_target(SERVICE, level),
+        },
         (None, 1) => Targets::new().with_target(OURS, LevelFilter::DEBUG),
         (None, _) => Targets::new().with_target(OURS, LevelFilter::TRACE),
     };
@@ -74,6 +86,22 @@ fn install(targets: Targets, format: Format) {
     let layer = layer.with_filter(targets.and(ours));
     // Only the first command of a process begins to log; a test runs several.
     tracing_subscriber::registry().with(layer).try_init().ok();
+}
+
+/// Writes a line of the service. Its id of a request is a field.
+pub(crate) fn service_line(line: &LogLine<'_>) {
+    let (request, text) = (line.request, render::safe::capped(line.text, LINE_MAX));
+    match line.level {
+        LogLevel::Error => tracing::error!(target: SERVICE, request, "{text}"),
+        LogLevel::Warn => tracing::warn!(target: SERVICE, request, "{text}"),
+        LogLevel::Info => tracing::info!(target: SERVICE, request, "{text}"),
+        LogLevel::Debug => tracing::debug!(target: SERVICE, request, "{text}"),
+    }
+}
+
+/// Returns true if the requests to the service are logged.
+pub(crate) fn has_requests() -> bool {
+    tracing::enabled!(target: SERVICE, tracing::Level::DEBUG)
 }
 
 /// Writes lines to stderr. Each call of `write` gets a whole line.

@@ -30,7 +30,6 @@ pub(crate) struct Output {
     stdout: Colour,
     stderr: Colour,
     quiet: bool,
-    verbose: bool,
     /// The steps of a run whose calls are under way, for whoever ends the process at once.
     under_way: Mutex<BTreeSet<String>>,
     /// True if stdout can take no more.
@@ -48,7 +47,7 @@ impl Output {
     }
 
     /// Decides about colours once.
-    pub(crate) fn new(color: Color, quiet: bool, verbose: u8) -> Self {
+    pub(crate) fn new(color: Color, quiet: bool) -> Self {
         ColorChoice::write_global(match color {
             Color::Auto => ColorChoice::Auto,
             Color::Always => ColorChoice::Always,
@@ -62,7 +61,6 @@ impl Output {
             stdout: colour(AutoStream::choice(&std::io::stdout())),
             stderr: colour(AutoStream::choice(&std::io::stderr())),
             quiet,
-            verbose: verbose > 0,
             under_way: Mutex::default(),
             closed: AtomicBool::new(false),
             answered: AtomicBool::new(false),
@@ -78,11 +76,6 @@ impl Output {
     /// Returns the colour switch for stderr.
     pub(crate) fn talk_colour(&self) -> Colour {
         self.stderr
-    }
-
-    /// Returns true if the user wants to see more.
-    pub(crate) fn verbose(&self) -> bool {
-        self.verbose
     }
 
     /// Writes data to stdout.
@@ -177,32 +170,10 @@ impl Output {
         }
     }
 
-    /// Returns the log of the service on this machine: stderr, unless the user wants quiet.
-    pub(crate) fn log(&self) -> Log {
-        Log { quiet: self.quiet }
-    }
-
     #[expect(clippy::unused_self, reason = "everything that prints goes through an output")]
     fn say(&self, text: &str) {
         // Talk that nobody can read is no reason to fail.
         drop(write_all::write(&mut std::io::stderr().lock(), text));
-    }
-}
-
-/// A log of lines on stderr that outlives the command's own output.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Log {
-    quiet: bool,
-}
-
-impl Log {
-    /// Writes one line.
-    pub(crate) fn line(self, text: &str) {
-        if !self.quiet {
-            let line = render::safe::capped(text, 4_000) + "\n";
-            // A log that nobody can read is no reason to stop.
-            drop(write_all::write(&mut std::io::stderr().lock(), &line));
-        }
     }
 }
 

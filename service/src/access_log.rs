@@ -14,8 +14,9 @@ use serde_json::json;
 
 use crate::clock::now_ms;
 use crate::faults::Call;
-use crate::options::LogLine;
+use crate::log::{self, Log, LogLevel};
 use crate::own_files::itself;
+use crate::request_id;
 
 /// The status of a request that got no answer: cut by a fault, or the client left first.
 const NO_ANSWER: u16 = 0;
@@ -26,7 +27,7 @@ const FILE_MAX: u64 = 64 << 20;
 /// The open access log.
 pub(crate) struct AccessLog {
     file: Option<Mutex<Lines>>,
-    verbose: Option<LogLine>,
+    verbose: Option<Log>,
 }
 
 /// The lines that are kept.
@@ -61,7 +62,7 @@ impl AccessLog {
     pub(crate) fn open(
         folder: &Path,
         keep: bool,
-        verbose: Option<LogLine>,
+        verbose: Option<Log>,
     ) -> std::io::Result<AccessLog> {
         let open = || Lines::open(folder.join("access.log"), FILE_MAX);
         let file = if keep { Some(Mutex::new(open()?)) } else { None };
@@ -75,6 +76,7 @@ impl AccessLog {
             log: Arc::clone(self),
             method: method.to_owned(),
             path: path.to_owned(),
+            request: request_id::current(),
             at_ms: now_ms(),
             started: Instant::now(),
             state: Mutex::new(state),
@@ -87,11 +89,13 @@ impl AccessLog {
         if let Some(log) = &self.verbose {
             let what = operation.as_deref().unwrap_or(&inner.path);
             let object = state.object.as_deref().unwrap_or("");
-            log(&format!("{} {what} {object} {elapsed:.1?}", state.status));
+            let text = format!("{} {what} {object} {elapsed:.1?}", state.status);
+            log::write(log, LogLevel::Debug, &text);
         }
         let Some(file) = &self.file else { return };
         let mut line = json!({
             "at_ms": inner.at_ms,
+            "request": inner.request,
             "method": inner.method,
             "path": inner.path,
             "status": state.status,
@@ -115,6 +119,8 @@ struct Inner {
     log: Arc<AccessLog>,
     method: String,
     path: String,
+    /// The id of the request.
+    request: Option<Arc<str>>,
     at_ms: i64,
     started: Instant,
     state: Mutex<State>,

@@ -17,9 +17,12 @@ use crate::jobs::queue::Queue;
 use crate::jobs::rates::Rates;
 use crate::jobs::record::{Job, State};
 use crate::lease::Leases;
-use crate::options::{LogLine, Options};
+use crate::log::{self, Log, LogLevel};
+use crate::metrics::RequestCounts;
+use crate::options::Options;
 use crate::problem::Problem;
 use crate::quirks::{Quirk, Quirks};
+use crate::readiness::Readiness;
 use crate::resources::endpoint::{self, Api, Endpoint, FlashBoot};
 use crate::resources::volume;
 use crate::store::{Store, Tx};
@@ -41,7 +44,7 @@ pub(crate) struct App {
     pub(crate) closing: CancellationToken,
     /// Fires when the service begins to drain: long polls answer early.
     pub(crate) draining: CancellationToken,
-    pub(crate) log: LogLine,
+    pub(crate) log: Log,
     pub(crate) options: Options,
     /// The jobs.
     pub(crate) queue: Queue,
@@ -51,6 +54,10 @@ pub(crate) struct App {
     pub(crate) meter: Meter,
     /// The sizes of what the network volumes hold.
     pub(crate) usage: Usage,
+    /// The numbers and times of requests.
+    pub(crate) requests: RequestCounts,
+    /// What is known of whether the store takes writes.
+    pub(crate) readiness: Readiness,
     /// How many requests the job API takes.
     pub(crate) rates: Rates,
     /// The address of the job API, as workers call it.
@@ -67,7 +74,12 @@ impl App {
 
     /// Logs an event for people.
     pub(crate) fn say(&self, line: &str) {
-        (self.log)(line);
+        log::write(&self.log, LogLevel::Info, line);
+    }
+
+    /// Logs something that went wrong and that the service deals with.
+    pub(crate) fn warn(&self, line: &str) {
+        log::write(&self.log, LogLevel::Warn, line);
     }
 }
 
@@ -119,9 +131,9 @@ impl App {
         if job.state == State::Failed {
             self.fleet.forget_crashes(&job.endpoint);
             let error = job.error.as_deref().unwrap_or(why);
-            self.say(&format!("job {} failed: {error}", job.id));
+            self.warn(&format!("job {} failed: {error}", job.id));
         } else {
-            self.say(&format!("job {} goes back into the queue: {why}", job.id));
+            self.warn(&format!("job {} goes back into the queue: {why}", job.id));
         }
     }
 

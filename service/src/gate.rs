@@ -37,7 +37,7 @@ pub(crate) async fn rest(State(app): State<Arc<App>>, request: Request, next: Ne
     let gone = app.quirks.has(Quirk::Gone410);
     let retired = || Problem::new(Kind::Gone, "this version of the API is retired; use version 2");
     let admitted = admit(&app, &request, &call)
-        .and_then(|()| if gone { Err(retired()) } else { app.rate.take() });
+        .and_then(|()| if gone { Err(retired()) } else { take_rate(&app) });
     let response = match admitted {
         Err(problem) => answer::plain_problem(&problem),
         Ok(()) => through(&app, &call, &entry, request, next).await,
@@ -50,12 +50,17 @@ pub(crate) async fn v2(State(app): State<Arc<App>>, request: Request, next: Next
     let entry = app.access.entry(request.method().as_str(), &whole_path(&request));
     let call = rest_call(&request);
     entry.call(&call);
-    let admitted = admit(&app, &request, &call).and_then(|()| app.rate.take());
+    let admitted = admit(&app, &request, &call).and_then(|()| take_rate(&app));
     let response = match admitted {
         Err(problem) => answer::plain_problem(&problem),
         Ok(()) => through(&app, &call, &entry, request, next).await,
     };
     finished(&entry, crate::v2::problem::dressed(response))
+}
+
+/// Refuses a request of the management APIs above their rate.
+pub(crate) fn take_rate(app: &App) -> Result<(), Problem> {
+    app.rate.take().inspect_err(|_| app.requests.refused("management"))
 }
 
 /// Refuses a request of REST whose key does not allow it.

@@ -50,6 +50,11 @@ pub(crate) fn registry_auth() -> String {
     format!("cm{}", alphanumeric(23))
 }
 
+/// A request: 20 letters and digits.
+pub(crate) fn request() -> String {
+    alphanumeric(20)
+}
+
 /// A worker: 14 letters and digits.
 pub(crate) fn worker() -> String {
     alphanumeric(LONG)

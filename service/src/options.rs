@@ -8,10 +8,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::log::Log;
 use crate::{Fault, Quirk};
-
-/// Receives one line of text per event. It must not block for long.
-pub type LogLine = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The options of a service.
 #[derive(Clone)]
@@ -34,7 +32,7 @@ pub struct Options {
     /// Log a line per request, too.
     pub verbose: bool,
     /// Takes the live log. The service itself never prints.
-    pub log: LogLine,
+    pub log: Log,
     /// Requests per second that the management APIs take; more are answered 429.
     pub rate: Option<u32>,
     /// True if to keep `access.log` in the data folder.

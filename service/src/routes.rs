@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 
@@ -12,7 +13,7 @@ use crate::auth::Principal;
 use crate::keys::Interface;
 use crate::problem::{Kind, Problem};
 use crate::rest::answer;
-use crate::{gate, graphql, jobs, rest, v2};
+use crate::{gate, graphql, jobs, metrics, readiness, request_id, rest, v2};
 
 /// The router of the whole service.
 pub(crate) fn router(app: &Arc<App>) -> Router {
@@ -22,8 +23,24 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .nest("/v2/{endpoint}", jobs::router(app))
         .route("/graphql", axum::routing::any(graphql::handle))
         .route("/lease", get(lease))
+        .route("/healthz", get(readiness::alive))
+        .route("/readyz", get(readiness::ready))
+        .route("/metrics", get(metrics::answer))
         .fallback(nowhere)
+        .layer(from_fn_with_state(Arc::clone(app), observe))
         .with_state(Arc::clone(app))
+}
+
+/// The middleware of every request: gives it an id, and counts it.
+async fn observe(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let measured = app.requests.begin(request.uri().path());
+    let id = request_id::of(request.headers());
+    let mut response = request_id::scope(Arc::clone(&id), next.run(request)).await;
+    request_id::stamp(response.headers_mut(), &id);
+    if response.extensions().get::<gate::Cut>().is_none() {
+        measured.answered(response.status().as_u16());
+    }
+    response
 }
 
 /// Why a key with fewer rights takes no lease.

@@ -21,10 +21,12 @@ use crate::jobs::queue::Queue;
 use crate::jobs::rates::Rates;
 use crate::jobs::{sweep, webhooks};
 use crate::lease::Leases;
+use crate::metrics::RequestCounts;
 use crate::options::Options;
 use crate::own_files::{Strange, hide, itself, refuse_strange, write_private};
 use crate::problem::Problem;
 use crate::quirks::Quirks;
+use crate::readiness::Readiness;
 use crate::store::{Store, StoreError};
 use crate::workers::fleet::Fleet;
 use crate::workers::logs;
@@ -268,6 +270,8 @@ fn app(options: Options, open: Open) -> io::Result<Arc<App>> {
         fleet: Fleet::default(),
         meter: Meter::new(),
         usage: Usage::default(),
+        requests: RequestCounts::default(),
+        readiness: Readiness::default(),
         rates: Rates::default(),
         queue_url,
         lists: AtomicU64::new(0),

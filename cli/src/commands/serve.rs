@@ -15,6 +15,7 @@ use crate::child_service;
 use crate::environment::{API_KEY, GRAPHQL_URL, QUEUE_URL, REST_URL};
 use crate::error::{CommandError, Status, chain};
 use crate::folder::Folder;
+use crate::log;
 use crate::output::Output;
 use crate::runtime;
 use crate::signals::stop_or_end;
@@ -35,7 +36,7 @@ pub(crate) fn run(base: &Path, args: &Serve, output: &Output) -> Result<Status, 
     if let Some(ServeCommand::Key(command)) = &args.command {
         return key::run(base, command, output);
     }
-    let options = options(base, args, output)?;
+    let options = options(base, args)?;
     runtime::wait_for(serve(options, args, output))
 }
 
@@ -47,14 +48,14 @@ fn data_folder(base: &Path, folder: &ServiceFolder) -> Result<PathBuf, CommandEr
     }
 }
 
-fn options(base: &Path, args: &Serve, output: &Output) -> Result<Options, CommandError> {
+fn options(base: &Path, args: &Serve) -> Result<Options, CommandError> {
     let mut options = Options::new(data_folder(base, &args.folder)?);
     if let Some(listen) = args.listen {
         options.listen = listen;
     }
     options.key.clone_from(&args.key);
     options.until_idle = args.until_idle;
-    options.verbose = output.verbose();
+    options.verbose = log::has_requests();
     options.rate = args.rate;
     options.worker_quota = args.worker_quota;
     options.access_log = !args.no_access_log;
@@ -70,8 +71,7 @@ fn options(base: &Path, args: &Serve, output: &Output) -> Result<Options, Comman
         .map_err(|error| CommandError::caused("cannot find this program", &error))?;
     let this = |word: &str| vec![program.clone().into_os_string(), word.into()];
     (options.echo_worker, options.worker_guard) = (this(ECHO_WORKER), this(WORKER_GUARD));
-    let log = output.log();
-    options.log = Arc::new(move |line| log.line(line));
+    options.log = Arc::new(log::service_line);
     Ok(options)
 }
 

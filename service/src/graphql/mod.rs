@@ -72,7 +72,7 @@ async fn admitted(app: &App, request: Request) -> Result<GraphQLRequest, Problem
 
 /// Checks the rate, and reads the request.
 async fn read(app: &App, request: Request) -> Result<GraphQLRequest, Problem> {
-    app.rate.take()?;
+    gate::take_rate(app)?;
     if request.method() != Method::POST {
         return Err(Problem::new(Kind::MethodNotAllowed, "GraphQL takes POST requests"));
     }

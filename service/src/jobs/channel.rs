@@ -184,7 +184,7 @@ pub(super) async fn ping(
         let check = auth::query(&uri, "check").unwrap_or_default();
         let reason: String =
             auth::query(&uri, "reason").unwrap_or_default().chars().take(256).collect();
-        app.say(&format!("worker {} is unhealthy: {check}: {reason}", worker.id));
+        app.warn(&format!("worker {} is unhealthy: {check}: {reason}", worker.id));
     }
     let named = auth::query(&uri, "job_id").unwrap_or_default();
     let ids: Vec<&str> = named.split(',').filter(|id| !id.is_empty()).collect();

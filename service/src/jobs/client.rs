@@ -355,7 +355,8 @@ pub(super) fn enter(app: &App, endpoint: &str, limit: Limit) -> Result<Option<Pe
         return Ok(None);
     }
     let running = app.fleet.counts(endpoint).running;
-    app.rates.enter(endpoint, limit, running).map(Some)
+    let entered = app.rates.enter(endpoint, limit, running);
+    entered.map(Some).inspect_err(|_| app.requests.refused(limit.name))
 }
 
 /// Returns true if a client gets the chunks of a stream in an object with the state of the job.

@@ -16,12 +16,12 @@ use super::queue::{self, Drained, Outcome, Queue, Taker};
 use super::record::State;
 use super::submission::Submission;
 use super::upkeep::Cutoff;
-use crate::options::LogLine;
+use crate::log::Log;
 use crate::problem::{Kind, Problem};
 use crate::resources::endpoint::{self, Endpoint};
 use crate::store::{Store, Tx, objects};
 
-fn silent() -> LogLine {
+fn silent() -> Log {
     Arc::new(|_| {})
 }
 

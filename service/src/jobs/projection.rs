@@ -5,11 +5,13 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::Notify;
 
 use super::record::State;
+use crate::histogram::{Bounds, Histogram};
 use crate::problem::Problem;
 
 /// The counts of one endpoint.
@@ -34,6 +36,10 @@ pub(crate) struct Move {
     pub(crate) to: Option<State>,
     /// The job was put back into the queue.
     pub(crate) retried: bool,
+    /// The time that the job waited, if its run begins.
+    pub(crate) delay_ms: Option<i64>,
+    /// The time of its runs, if they end.
+    pub(crate) execution_ms: Option<i64>,
 }
 
 /// Counts and waiters of all endpoints.
@@ -50,14 +56,43 @@ pub(crate) struct Projection {
 }
 
 /// The queue of one endpoint.
-#[derive(Default)]
 pub(crate) struct EndpointQueue {
     tally: Mutex<Tally>,
+    /// The times that jobs waited for their runs.
+    pub(crate) delays: Histogram,
+    /// The times of the runs of jobs.
+    pub(crate) executions: Histogram,
     /// Woken once for each job that enters the queue.
     pub(crate) queued: Notify,
 }
 
+/// The bounds of the times of jobs.
+const TIME_BOUNDS: Bounds =
+    &[0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0, 1800.0, 3600.0];
+
+impl Default for EndpointQueue {
+    fn default() -> EndpointQueue {
+        EndpointQueue {
+            tally: Mutex::default(),
+            delays: Histogram::new(TIME_BOUNDS),
+            executions: Histogram::new(TIME_BOUNDS),
+            queued: Notify::new(),
+        }
+    }
+}
+
 impl EndpointQueue {
+    fn count(&self, change: &Move) {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner).count(change);
+        let time = |ms: i64| Duration::from_millis(u64::try_from(ms).unwrap_or(0));
+        if let Some(ms) = change.delay_ms {
+            self.delays.observe(time(ms));
+        }
+        if let Some(ms) = change.execution_ms {
+            self.executions.observe(time(ms));
+        }
+    }
+
     pub(crate) fn tally(&self) -> Tally {
         *self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -110,6 +145,12 @@ impl Projection {
         endpoints.get(endpoint).map(|queue| queue.tally()).unwrap_or_default()
     }
 
+    /// The queues of all endpoints that have or had jobs.
+    pub(crate) fn all(&self) -> Vec<(String, Arc<EndpointQueue>)> {
+        let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        endpoints.iter().map(|(id, queue)| (id.clone(), Arc::clone(queue))).collect()
+    }
+
     /// The endpoints with queued jobs.
     pub(crate) fn pressed(&self) -> Vec<String> {
         let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,10 +173,7 @@ impl Projection {
     pub(crate) fn moved(&self, moves: &[Move]) {
         for change in moves {
             let queue = self.endpoint(&change.endpoint);
-            {
-                let mut tally = queue.tally.lock().unwrap_or_else(PoisonError::into_inner);
-                tally.count(change);
-            }
+            queue.count(change);
             if change.to == Some(State::InQueue) {
                 queue.queued.notify_one();
             }

@@ -356,6 +356,8 @@ impl Queue {
         to: Option<State>,
         retried: bool,
     ) {
+        let begins = from == Some(State::InQueue) && to == Some(State::InProgress);
+        let ends = from == Some(State::InProgress) && to.is_some_and(State::is_final);
         let change = Move {
             endpoint: job.endpoint.clone(),
             job: job.id.clone(),
@@ -363,6 +365,8 @@ impl Queue {
             from,
             to,
             retried,
+            delay_ms: job.delay_ms().filter(|_| begins),
+            execution_ms: job.execution_ms().filter(|_| ends),
         };
         let projection = Arc::clone(&self.projection);
         tx.after(move || projection.moved(&[change]));

@@ -198,13 +198,21 @@ impl Job {
         }
     }
 
+    /// Returns the time that the job waited for its runs, in milliseconds; `None` before the first.
+    pub(crate) fn delay_ms(&self) -> Option<i64> {
+        self.started_at.map(|at| at - self.submitted_at - self.spent_ms)
+    }
+
+    /// Returns the time of all runs of the job, in milliseconds; `None` before it has ended.
+    pub(crate) fn execution_ms(&self) -> Option<i64> {
+        Some(self.spent_ms + self.finished_at? - self.started_at?)
+    }
+
     fn around(&self, input: Option<&RawValue>, webhook: Option<&str>) -> (String, String) {
-        let started_at = self.started_at;
         let before = BeforeOutput {
-            delay_time: started_at.map(|at| at - self.submitted_at - self.spent_ms),
+            delay_time: self.delay_ms(),
             error: self.error.as_deref(),
-            execution_time: started_at
-                .and_then(|at| self.finished_at.map(|end| self.spent_ms + end - at)),
+            execution_time: self.execution_ms(),
             id: &self.id,
             input,
         };

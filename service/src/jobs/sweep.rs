@@ -23,7 +23,7 @@ pub(crate) async fn run(app: Arc<App>) {
             && !troubled
         {
             let why = problem.cause().unwrap_or(&problem.message);
-            app.say(&format!("jobs and workers are not looked after: {why}"));
+            app.warn(&format!("jobs and workers are not looked after: {why}"));
         }
         troubled = done.is_err();
     }
@@ -36,7 +36,7 @@ pub(crate) async fn once(app: &Arc<App>) -> Result<(), Problem> {
     }
     let queue = app.queue.clone();
     for job in app.store.write(move |tx| queue.sweep(tx)).await? {
-        app.say(&format!("job {} ran out of time", job.id));
+        app.warn(&format!("job {} ran out of time", job.id));
         app.stop_job(job.worker.as_deref(), &job.id);
     }
     Ok(())

@@ -176,7 +176,8 @@ mod tests {
     /// A service with three jobs in this state. Nobody can read what their workers answered.
     async fn unreadable(state: State) -> (tempfile::TempDir, Store, Queue, String) {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path(), &(Arc::new(|_: &str| {}) as _)).unwrap();
+        let store =
+            Store::open(folder.path(), &(Arc::new(|_: &crate::log::LogLine<'_>| {}) as _)).unwrap();
         let queue = Queue { projection: Arc::new(Projection::default()) };
         let endpoint = endpoint::blank();
         let id = endpoint.id.clone();

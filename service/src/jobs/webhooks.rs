@@ -38,7 +38,7 @@ struct Due {
 /// Runs until the service drains.
 pub(crate) async fn run(app: Arc<App>) {
     let Ok(client) = client(app.options.timing.webhook_timeout) else {
-        app.say("webhooks cannot be sent: no HTTP client");
+        app.warn("webhooks cannot be sent: no HTTP client");
         return;
     };
     let mut under_way = JoinSet::new();

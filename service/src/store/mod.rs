@@ -22,7 +22,8 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::options::LogLine;
+use crate::histogram::{Bounds, Histogram};
+use crate::log::{self, Log, LogLevel};
 use crate::own_files::itself;
 use crate::problem::Problem;
 use ailment::Ailment;
@@ -81,6 +82,7 @@ impl Tx<'_> {
 /// The open store.
 pub(crate) struct Store {
     writer: Writer,
+    commits: Arc<Histogram>,
     path: PathBuf,
     readers: Arc<Mutex<Vec<Connection>>>,
     reads: Trouble,
@@ -90,19 +92,25 @@ pub(crate) struct Store {
 /// How long to wait for a store that takes nothing before it is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// The bounds of the times of commits.
+const COMMIT_BOUNDS: Bounds =
+    &[0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
+
 /// Readers kept open; more are opened under load and closed afterwards.
 const IDLE_READERS: usize = 8;
 
 impl Store {
     /// Opens the store in this folder, and makes it when there is none.
-    pub(crate) fn open(folder: &Path, log: &LogLine) -> Result<Store, StoreError> {
+    pub(crate) fn open(folder: &Path, log: &Log) -> Result<Store, StoreError> {
         let path = folder.join("service.db");
         // Jobs and environments are nobody else's business; SQLite's other files follow this one.
         itself().create(true).append(true).open(&path)?;
         let conn = Connection::open(&path)?;
         schema::prepare(&conn)?;
+        let commits = Arc::new(Histogram::new(COMMIT_BOUNDS));
         Ok(Store {
-            writer: Writer::start(conn)?,
+            writer: Writer::start(conn, Arc::clone(&commits))?,
+            commits,
             path,
             readers: Arc::default(),
             reads: Trouble::new(log, "read"),
@@ -185,6 +193,21 @@ impl Store {
         self.reads.noted(task.await.unwrap_or_else(|_| Err(Problem::because("a read panicked"))))
     }
 
+    /// Writes what is there already: the disk has to take it.
+    pub(crate) async fn touch(&self) -> Result<(), Problem> {
+        let touch = |tx: &Tx<'_>| {
+            let version: i64 =
+                tx.conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
+            Ok(tx.conn.pragma_update(None, "user_version", version)?)
+        };
+        self.write(touch).await
+    }
+
+    /// Returns the times of the commits so far.
+    pub(crate) fn commits(&self) -> &Histogram {
+        &self.commits
+    }
+
     /// Ends the writer after what it was given so far. Later writes fail.
     pub(crate) fn close(&self) {
         // The last connection to close brings everything into the one file.
@@ -196,13 +219,13 @@ impl Store {
 /// What the log says of causes that clients are not told. The same cause is said once, until all is
 /// well again: what looks at the store ten times a second would say nothing else.
 struct Trouble {
-    log: LogLine,
+    log: Log,
     what: &'static str,
     last: Mutex<Option<String>>,
 }
 
 impl Trouble {
-    fn new(log: &LogLine, what: &'static str) -> Trouble {
+    fn new(log: &Log, what: &'static str) -> Trouble {
         Trouble { log: Arc::clone(log), what, last: Mutex::default() }
     }
 
@@ -217,7 +240,8 @@ impl Trouble {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if *last != cause {
             if let Some(cause) = &cause {
-                (self.log)(&format!("the store cannot be {}: {cause}", self.what));
+                let text = format!("the store cannot be {}: {cause}", self.what);
+                log::write(&self.log, LogLevel::Error, &text);
             }
             *last = cause;
         }
@@ -241,7 +265,7 @@ mod tests {
     use crate::problem::Kind;
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-    fn silent() -> LogLine {
+    fn silent() -> Log {
         Arc::new(|_| {})
     }
 
@@ -295,7 +319,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let lines = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&lines);
-        let log: LogLine = Arc::new(move |line| kept.lock().unwrap().push(line.to_owned()));
+        let log: Log = Arc::new(move |line| kept.lock().unwrap().push(line.text.to_owned()));
         let store = Store::open(folder.path(), &log).unwrap();
         let broken = |tx: &Tx<'_>| {
             tx.conn.execute("insert into nowhere values (1)", [])?;

@@ -3,12 +3,14 @@
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use rusqlite::Connection;
 
 use super::{Effect, Tx};
+use crate::histogram::Histogram;
 use crate::problem::Problem;
 
 /// The most writes that share a transaction, so that the first of them need not wait for long.
@@ -84,10 +86,11 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn start(conn: Connection) -> std::io::Result<Writer> {
+    /// Starts the thread, which adds the time of each commit to `commits`.
+    pub(super) fn start(conn: Connection, commits: Arc<Histogram>) -> std::io::Result<Writer> {
         let (messages, inbox) = channel();
         let thread = std::thread::Builder::new().name("store".to_owned());
-        let thread = thread.spawn(move || serve(&conn, &inbox))?;
+        let thread = thread.spawn(move || serve(&conn, &inbox, &commits))?;
         Ok(Writer { messages, thread: Mutex::new(Some(thread)) })
     }
 
@@ -106,7 +109,7 @@ impl Writer {
     }
 }
 
-fn serve(conn: &Connection, inbox: &Receiver<Message>) {
+fn serve(conn: &Connection, inbox: &Receiver<Message>, commits: &Histogram) {
     while let Ok(Message::Write(first)) = inbox.recv() {
         let mut batch = vec![first];
         let mut stop = false;
@@ -120,7 +123,9 @@ fn serve(conn: &Connection, inbox: &Receiver<Message>) {
                 Err(_) => break,
             }
         }
+        let began = Instant::now();
         commit(conn, batch);
+        commits.observe(began.elapsed());
         if stop {
             return;
         }

@@ -308,7 +308,7 @@ impl Fleet {
             };
             if worker.silence() > patience && !worker.is_leaving() {
                 if worker.lose() {
-                    app.say(&format!("worker {} is silent; it is ended", worker.id));
+                    app.warn(&format!("worker {} is silent; it is ended", worker.id));
                 }
             } else {
                 let no_workers = wanted.endpoint.workers_max == 0;
@@ -341,7 +341,7 @@ impl Fleet {
             (stuck, unnamed, overdue && (forced || state.phase == Phase::Ending))
         };
         if (stuck || overdue) && worker.kill() {
-            app.say(&format!("worker {} does not stop; it is ended", worker.id));
+            app.warn(&format!("worker {} does not stop; it is ended", worker.id));
         }
         for id in unnamed {
             let (queue, lost, job) = (app.queue.clone(), worker.id.clone(), id.clone());

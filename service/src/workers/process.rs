@@ -34,7 +34,7 @@ pub(crate) async fn supervise(
     let ended = match start(&app, &wanted, &worker) {
         Ok(child) => accompany(&app, &worker, child, &mut orders).await,
         Err(error) => {
-            app.say(&format!("worker {} cannot start: {error}", worker.id));
+            app.warn(&format!("worker {} cannot start: {error}", worker.id));
             None
         }
     };

@@ -80,7 +80,7 @@ pub(crate) async fn run(app: Arc<App>) {
         });
         let Ok(levels) = counting.await else { continue };
         for id in app.usage.replace(levels) {
-            app.say(&format!("network volume {id} holds more than its size"));
+            app.warn(&format!("network volume {id} holds more than its size"));
         }
         pause = app.options.timing.volume_count.max(began.elapsed() * SHARE);
     }

@@ -57,7 +57,7 @@ impl Harness {
         options.timing.ping_interval = Duration::from_secs(1);
         if std::env::var_os("SERVICE_TEST_LOG").is_some() {
             options.verbose = true;
-            options.log = Arc::new(|line| eprintln!("{line}"));
+            options.log = Arc::new(|line| eprintln!("{}", line.text));
         }
         change(&mut options);
         let server = service::start(options).await.unwrap();

@@ -248,7 +248,7 @@ async fn a_job_that_kills_its_workers_fails_and_starves_nobody() {
     let kept = Arc::clone(&lines);
     let service = Harness::with(|options| {
         options.timing.crash_pause = Duration::from_secs(1);
-        options.log = Arc::new(move |line| kept.lock().unwrap().push(line.to_owned()));
+        options.log = Arc::new(move |line| kept.lock().unwrap().push(line.text.to_owned()));
     })
     .await;
     let endpoint = service.endpoint(json!({})).await;

@@ -11,6 +11,7 @@ mod keys;
 mod killed;
 mod management;
 mod mishaps;
+mod operations;
 mod running;
 mod runs;
 mod scaling;

@@ -216,7 +216,7 @@ async fn the_log_says_why_an_answer_was_500() {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&lines);
     let service = Harness::with(|options| {
-        options.log = Arc::new(move |line| kept.lock().unwrap().push(line.to_owned()));
+        options.log = Arc::new(move |line| kept.lock().unwrap().push(line.text.to_owned()));
     })
     .await;
     let store = rusqlite::Connection::open(service.data.join("service.db")).unwrap();
