@@ -9,6 +9,7 @@ mod hostile;
 mod jobs;
 mod keys;
 mod killed;
+mod kills;
 mod management;
 mod mishaps;
 mod operations;
