@@ -240,6 +240,11 @@ impl Request {
         serde_json::from_str(text).unwrap_or_default()
     }
 
+    /// The input in what was submitted, as it came.
+    pub(crate) fn input(text: &str) -> Option<String> {
+        Request::read(text).0.get("input").map(|input| input.get().to_owned())
+    }
+
     /// What a worker gets: everything that was submitted, with the job's id.
     pub(crate) fn assignment(text: &str, id: &str) -> String {
         let mut request = Request::read(text);
