@@ -79,7 +79,7 @@ async fn next(mut feed: Feed) -> Option<(Result<Bytes, Infallible>, Feed)> {
     }
     loop {
         let (app, began) = (Arc::clone(&feed.console.app), Instant::now());
-        if app.draining.is_cancelled() || !feed.console.sessions.has(&feed.signed_in) {
+        if app.draining.is_cancelled() || !feed.console.is_open(&feed.signed_in) {
             return None;
         }
         let event = match snapshot::take(&app, &feed.topic).await {

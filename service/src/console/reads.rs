@@ -1,5 +1,6 @@
 //! What the page reads and no API answers: inputs, outputs as they are, and which logs there are.
 
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{HeaderName, HeaderValue, Uri};
 use axum::response::Response;
@@ -8,9 +9,11 @@ use serde_json::{Map, Value, json};
 use tokio::time::{Duration, Instant};
 
 use super::Shared;
-use crate::auth;
+use super::session::SignedIn;
+use crate::auth::{self, Principal};
 use crate::jobs::output;
 use crate::jobs::record::Request;
+use crate::keys::{Rights, list_keys};
 use crate::memory_budget::MemoryShare;
 use crate::problem::Problem;
 use crate::resources::endpoint::Endpoint;
@@ -104,8 +107,26 @@ pub(super) async fn usage(State(console): Shared) -> Answer {
 }
 
 /// `GET /console/keys`: the names and rights of the keys, never a key.
-pub(super) async fn keys() -> Answer {
-    let key = json!({ "id": "account", "name": "the key of the account", "rights": "everything",
-        "isOwn": true });
-    Ok(json_text(json!({ "keys": [key] }).to_string()))
+pub(super) async fn keys(
+    State(console): Shared,
+    Extension(signed_in): Extension<SignedIn>,
+) -> Answer {
+    let own = match console.app.keys.principal(&signed_in.key) {
+        Some(Principal::Limited { name, .. }) => Some(name),
+        _ => None,
+    };
+    let data = console.app.options.data.clone();
+    let found = tokio::task::spawn_blocking(move || list_keys(&data)).await;
+    let records = found.map_err(|_| Problem::internal())?.map_err(|error| {
+        // Files of the data folder, which is the business of who runs the service.
+        Problem::because(format!("the keys cannot be read: {error}"))
+    })?;
+    let account = json!({ "name": null, "rights": Rights::default().to_string(), "created": null,
+        "isOwn": own.is_none() });
+    let limited = records.iter().map(|record| {
+        json!({ "name": record.name, "rights": record.rights.to_string(),
+            "created": record.created_at, "isOwn": own.as_ref() == Some(&record.name) })
+    });
+    let shown: Vec<Value> = std::iter::once(account).chain(limited).collect();
+    Ok(json_text(json!({ "keys": shown }).to_string()))
 }

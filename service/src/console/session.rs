@@ -1,11 +1,11 @@
 //! Sessions of the console: what stands in a browser for a key.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, SET_COOKIE};
+use axum::http::header::{CONTENT_TYPE, COOKIE, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -16,6 +16,7 @@ use super::{Console, Shared};
 use crate::auth::same;
 use crate::body;
 use crate::ids;
+use crate::keys::{Access, Interface};
 use crate::problem::{Kind, Problem};
 use crate::rest::answer::json_response;
 
@@ -27,6 +28,10 @@ const SESSIONS_MAX: usize = 64;
 
 /// The time after which a session that nobody uses ends.
 const LIFETIME: Duration = Duration::from_hours(12);
+
+/// The right that the page needs: what it shows is of the whole account.
+const READING: Access<'static> =
+    Access { interface: Interface::Rest, changes: false, endpoint: None };
 
 /// The most bytes of the form.
 const FORM_MAX: usize = 8 << 10;
@@ -85,8 +90,8 @@ impl Sessions {
         Some(found)
     }
 
-    /// Returns true if a session is still open.
-    pub(super) fn has(&self, signed_in: &SignedIn) -> bool {
+    /// Returns true if a session was neither ended nor pushed out.
+    fn has(&self, signed_in: &SignedIn) -> bool {
         self.lock().iter().any(|session| session.cookie == signed_in.cookie)
     }
 
@@ -115,14 +120,14 @@ pub(super) async fn open(State(console): Shared, request: Request) -> Result<Res
     let form: Form = serde_json::from_slice(&body)
         .map_err(|_| Problem::invalid("the form must be an object with the key"))?;
     let key = form.key.trim();
-    let shown = bearer(key).map(|value| HeaderMap::from_iter([(AUTHORIZATION, value)]));
-    if !shown.is_some_and(|headers| console.app.key.bearer(&headers)) {
+    let Some(principal) = bearer(key).and_then(|_| console.app.keys.principal(key)) else {
         return Err(Problem::new(
             Kind::Unauthorized,
-            "That is not the key of this service. It stands in `serve.json` of the data folder, \
-             and `plumb serve --print-env` prints it.",
+            "This service does not know that key. The key of the account stands in `serve.json` \
+             of the data folder, and `plumb serve --print-env` prints it.",
         ));
-    }
+    };
+    principal.permit(READING)?;
     let (cookie, token) = console.sessions.open(key);
     let mut response = json_response(StatusCode::OK, &json!({ "token": token }));
     response.headers_mut().insert(SET_COOKIE, console.cookie(&cookie, ""));
@@ -164,7 +169,14 @@ pub(super) fn bearer(key: &str) -> Option<HeaderValue> {
 }
 
 impl Console {
-    fn signed_in(self: &Arc<Console>, headers: &HeaderMap) -> Result<SignedIn, Problem> {
+    /// Returns true if a session is still open, and its key was not revoked.
+    pub(super) fn is_open(&self, signed_in: &SignedIn) -> bool {
+        let principal = self.app.keys.principal(&signed_in.key);
+        principal.is_some_and(|principal| principal.permit(READING).is_ok())
+            && self.sessions.has(signed_in)
+    }
+
+    fn signed_in(&self, headers: &HeaderMap) -> Result<SignedIn, Problem> {
         let name = self.cookie_name();
         let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| {
@@ -173,6 +185,7 @@ impl Console {
         });
         let token = headers.get(TOKEN).and_then(|token| token.to_str().ok());
         let found = pairs.find_map(|cookie| self.sessions.find(cookie, token?));
+        let found = found.filter(|signed_in| self.is_open(signed_in));
         let ended = "You are not signed in, or the session has ended. Sign in with the key.";
         found.ok_or_else(|| Problem::new(Kind::Unauthorized, ended))
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
+use service::{Interface, Rights};
 
 use crate::harness::{Harness, KEY};
 
@@ -28,7 +29,11 @@ async fn sign_in(service: &Harness, key: &str) -> Response {
 }
 
 async fn visitor(service: &Harness) -> Visitor<'_> {
-    let response = sign_in(service, KEY).await;
+    visitor_with(service, KEY).await
+}
+
+async fn visitor_with<'s>(service: &'s Harness, key: &str) -> Visitor<'s> {
+    let response = sign_in(service, key).await;
     assert_eq!(response.status(), 200);
     let cookie = header(&response, "set-cookie").split(';').next().unwrap().to_owned();
     let token = response.json::<Value>().await.unwrap()["token"].as_str().unwrap().to_owned();
@@ -308,4 +313,33 @@ async fn there_are_only_so_many_streams() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     panic!("those that were closed make room");
+}
+
+#[tokio::test]
+async fn a_key_with_fewer_rights_opens_as_much_as_it_allows() {
+    let service = Harness::start().await;
+    let make = |name: &str, rights| service::create_key(&service.data, name, rights).unwrap();
+    let reading = make("reading", Rights { read_only: true, ..Rights::default() });
+    let jobs = make("jobs", Rights { interface: Some(Interface::Jobs), ..Rights::default() });
+    let refused = sign_in(&service, &jobs).await;
+    assert_eq!(refused.status(), 401);
+    assert!(refused.text().await.unwrap().contains("it is for the job API only"));
+
+    let visitor = visitor_with(&service, &reading).await;
+    assert_eq!(visitor.json("/console/api/v1/endpoints").await, json!([]));
+    let keys = visitor.json("/console/keys").await["keys"].take();
+    let own = keys.as_array().unwrap().iter().find(|key| key["isOwn"] == true).unwrap();
+    assert_eq!((&own["name"], &own["rights"]), (&json!("reading"), &json!("read-only")));
+    assert!(!keys.to_string().contains(&reading));
+    let body = json!({ "name": "t", "imageName": "i" });
+    let change = visitor.request(Method::POST, "/console/api/v1/templates").json(&body);
+    let change = change.send().await.unwrap();
+    assert_eq!(change.status(), 403, "401 would say that the session has ended");
+    assert!(change.text().await.unwrap().contains("read-only"));
+
+    let mut events = visitor.follow("endpoints").await;
+    events.until(|_| true).await;
+    service::revoke_key(&service.data, "reading").unwrap();
+    assert_eq!(events.next().await, None);
+    assert_eq!(visitor.get("/console/session").await.status(), 401);
 }

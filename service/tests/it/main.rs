@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test fails where it stands")]
 
+mod browser;
 mod console;
 mod description;
 mod graphql;

@@ -76,8 +76,10 @@ export function showShell() {
 /** Marks the place of the navigation that a view belongs to. */
 export function markPlace(path) {
   for (const one of links) {
-    if (one.dataset.path === path) one.setAttribute('aria-current', 'page');
-    else one.removeAttribute('aria-current');
+    if (one.dataset.path === path) {
+      one.setAttribute('aria-current', 'page');
+      one.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    } else one.removeAttribute('aria-current');
   }
 }
 

@@ -3,7 +3,7 @@ import { get, read } from './api.js';
 import { bars } from './charts.js';
 import { h, put } from './dom.js';
 import { bytes, count, dayOf, duration, money } from './format.js';
-import { commands, emptiness, failure, figures, filterField, heading, section, to } from './parts.js';
+import { commands, emptiness, failure, figures, filterField, heading, moment, section, to } from './parts.js';
 import { table } from './table.js';
 
 /** The time between two looks at a list that no stream tells of. */
@@ -106,13 +106,17 @@ export function keys() {
   return listView({
     title: 'Keys',
     load: async () => (await read('keys')).keys,
-    words: (row) => [row.name, row.rights],
+    key: (row) => row.name ?? '',
+    words: (row) => [row.name ?? 'account', row.rights],
     empty: () => emptiness('There are no keys.'),
     columns: [
-      { label: 'Key', head: true, wide: true, cell: (row) => [h('span', { class: 'name' }, row.name), row.isOwn && h('span', { class: 'tag' }, 'yours')] },
+      { label: 'Key', head: true, wide: true, cell: (row) => [
+        h('span', { class: 'name' }, row.name ?? 'The key of the account'), row.isOwn && h('span', { class: 'tag' }, 'signed in with it')] },
       { label: 'Rights', cell: (row) => row.rights },
+      { label: 'Created', number: true, minor: true, cell: (row) => (row.created ? moment(row.created) : '–') },
     ],
-    note: h('div', { class: 'note' }, h('p', {}, 'No page shows the key itself. It stands in ', h('code', {}, 'serve.json'), ' of the data folder.')),
+    note: h('div', { class: 'note' }, h('p', {}, 'No page shows a key. A key with fewer rights is made, and revoked, from a shell:'),
+      commands('plumb serve key create ci --read-only', 'plumb serve key revoke ci')),
   });
 }
 
