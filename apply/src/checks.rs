@@ -170,6 +170,7 @@ impl Scope for CheckScope<'_> {
         match root {
             Root::Var(_) => self.objects.root(root),
             Root::Local(name) => self.locals.get(name, self),
+            Root::Module(name) => Err(format!("there is no module `{name}`")),
             Root::Named(name) => self
                 .bound
                 .get(name)

@@ -21,6 +21,7 @@ mod jobs;
 mod json_answer;
 mod locations;
 mod log;
+mod modules;
 mod named_files;
 mod output;
 mod planning;

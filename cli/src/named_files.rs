@@ -1,5 +1,5 @@
-//! The files that a spec names, with `file("…")` or as a descriptor: only what lies in its folder
-//! is read, for a spec may come from someone else.
+//! The files that a spec names, with `file("…")` or as a descriptor, and those that its modules name: only what lies in
+//! the folder of the spec or the module is read, for both may come from someone else.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,12 +12,24 @@ use crate::folder::{Folder, STATE_FOLDER};
 const FILE_MAX: u64 = 1024 * 1024;
 
 /// The contents of the files that the spec names with `file("…")`; an error text where one cannot
-/// be read. Only files inside the spec's folder are read, after links.
+/// be read. Only files inside the spec's folder are read, after links; for a module, inside the module's.
 pub(crate) fn read_all(
     folder: &Folder,
     document: &Document,
 ) -> BTreeMap<String, Result<Arc<str>, String>> {
-    document.files.iter().map(|name| (name.clone(), read(folder, name))).collect()
+    let mut files: BTreeMap<_, _> =
+        document.files.iter().map(|name| (name.clone(), read(folder, name))).collect();
+    for (source, module) in &document.library {
+        let place = source.place();
+        for name in &module.files {
+            let text = match folder.saved() {
+                Some(_) => read(folder, name),
+                None => read_below(folder, &place, name),
+            };
+            files.insert(name.clone(), text);
+        }
+    }
+    files
 }
 
 /// The contents of one such file.
@@ -26,15 +38,23 @@ pub(crate) fn read(folder: &Folder, name: &str) -> Result<Arc<str>, String> {
         let file = inputs.files.get(name).cloned();
         return file.unwrap_or_else(|| Err("the plan file does not hold it".to_owned()));
     }
+    read_below(folder, "", name)
+}
+
+/// The contents of a file that lies in `place`, both relative to the folder of the spec.
+fn read_below(folder: &Folder, place: &str, name: &str) -> Result<Arc<str>, String> {
     let cannot = |error: std::io::Error| format!("cannot read it: {error}");
-    let root = folder.path().canonicalize().map_err(cannot)?;
-    let path = root.join(name).canonicalize().map_err(cannot)?;
+    let own = folder.path().canonicalize().map_err(cannot)?;
+    let root = own.join(place).canonicalize().map_err(cannot)?;
+    let path = own.join(name).canonicalize().map_err(cannot)?;
     let Ok(inside) = path.strip_prefix(&root) else {
-        return Err("it lies outside the spec's folder".to_owned());
+        let whose = if place.is_empty() { "spec" } else { "module" };
+        return Err(format!("it lies outside the {whose}'s folder"));
     };
     // What Plumb keeps there holds keys, and a spec may come from someone else; so may a link of that
-    // name to another folder in this one.
-    let is_kept = root.join(STATE_FOLDER).canonicalize().is_ok_and(|kept| path.starts_with(kept));
+    // name to another folder in this one. Modules that were fetched lie there, too.
+    let kept = own.join(STATE_FOLDER).canonicalize();
+    let is_kept = kept.is_ok_and(|kept| path.starts_with(&kept) && !root.starts_with(&kept));
     if is_kept || inside.components().any(|part| part.as_os_str() == STATE_FOLDER) {
         return Err(format!("it lies in {STATE_FOLDER}, which is Plumb's own"));
     }

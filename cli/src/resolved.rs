@@ -99,7 +99,7 @@ impl Resolved {
         Inputs {
             folder: None,
             place: None,
-            spec: spec_text::files(sources),
+            spec: spec_text::files(folder.path(), sources),
             files,
             variables: open.into_iter().map(|(name, it)| (name, store(it))).collect(),
             secrets: secret.into_iter().map(|(name, it)| (name, fingerprint(it))).collect(),

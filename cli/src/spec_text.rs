@@ -1,12 +1,13 @@
-//! The text of a spec: its files, read and parsed. What they mean is the engine's to say.
+//! The text of a spec and of the modules that it calls: files, read and parsed. What they mean is the engine's to say.
 
 use std::path::{Path, PathBuf};
 
-use engine::config::{self, BYTES_MAX, Document};
+use engine::config::{self, BYTES_MAX, Document, ModuleSource};
 use engine::diagnostics::{Diagnostic, Diagnostics, FileId, Source, Sources, Span};
 use engine::plan::file::SpecFile;
 
 use crate::error::CommandError;
+use crate::modules::Places;
 use crate::threads::Threads;
 
 /// The text of a spec, and what it says.
@@ -28,10 +29,35 @@ impl SpecText {
         self.diagnostics.extend(diagnostics);
         self
     }
+
+    /// Adds the modules that it calls; `read` adds the files of one.
+    fn with_modules(
+        mut self,
+        read: &mut dyn FnMut(&ModuleSource, &mut Self) -> Result<Vec<FileId>, String>,
+    ) -> Self {
+        let mut document = std::mem::take(&mut self.document);
+        let mut read_one = |source: &ModuleSource| {
+            let mut module = Self { sources: std::mem::take(&mut self.sources), ..Self::default() };
+            let files = read(source, &mut module);
+            let module = match files {
+                Ok(files) => module.parsed(&files),
+                Err(reason) => {
+                    self.sources = module.sources;
+                    return Err(reason);
+                }
+            };
+            self.sources = module.sources;
+            Ok((module.document, module.diagnostics))
+        };
+        let diagnostics = config::modules::load(&mut document, &mut read_one);
+        self.document = document;
+        self.diagnostics.extend(diagnostics);
+        self
+    }
 }
 
-/// Reads and parses `plumb.toml` and every `*.plumb.toml` of a folder; nothing where there are
-/// none.
+/// Reads and parses `plumb.toml` and every `*.plumb.toml` of a folder, and the modules that they call; nothing where
+/// there are none.
 pub(crate) fn read(folder: &Path) -> Result<Option<SpecText>, CommandError> {
     let paths = spec_files(folder)?;
     if paths.is_empty() {
@@ -44,22 +70,41 @@ pub(crate) fn read(folder: &Path) -> Result<Option<SpecText>, CommandError> {
         refuse_outside(folder, &path)?;
         bytes += add_file(&path, bytes, &mut text, &mut files)?;
     }
-    Ok(Some(text.parsed(&files)))
+    let mut places = Places::new(folder);
+    Ok(Some(text.parsed(&files).with_modules(&mut |source, text| {
+        let place = places.of(source)?;
+        let mut files = Vec::new();
+        let plain = |error: CommandError| error.message;
+        for path in spec_files(&place).map_err(plain)? {
+            refuse_outside(&place, &path).map_err(plain)?;
+            bytes += add_file(&path, bytes, text, &mut files).map_err(plain)?;
+        }
+        if files.is_empty() { Err("it holds no `*.plumb.toml`".to_owned()) } else { Ok(files) }
+    })))
 }
 
 /// Parses the files of a spec that a plan file holds.
 pub(crate) fn of_files(files: &[SpecFile]) -> SpecText {
+    let in_folder = |place: &str, text: &mut SpecText| {
+        let own =
+            files.iter().filter(|file| file.name.rsplit_once('/').unwrap_or_default().0 == place);
+        own.map(|file| text.sources.add(file.name.clone(), file.text.clone()))
+            .collect::<Vec<FileId>>()
+    };
     let mut text = SpecText::default();
-    let add = |file: &SpecFile| text.sources.add(file.name.clone(), file.text.clone());
-    let ids: Vec<FileId> = files.iter().map(add).collect();
-    text.parsed(&ids)
+    let own = in_folder("", &mut text);
+    text.parsed(&own).with_modules(&mut |source, text| {
+        let files = in_folder(&source.place(), text);
+        if files.is_empty() { Err("the plan file does not hold it".to_owned()) } else { Ok(files) }
+    })
 }
 
-/// The files of a spec that was read, by their names in its folder.
-pub(crate) fn files(sources: &Sources) -> Vec<SpecFile> {
+/// The files of a spec that was read, and of its modules, by their paths in its folder.
+pub(crate) fn files(folder: &Path, sources: &Sources) -> Vec<SpecFile> {
     let file = |source: &Source| {
-        let name = Path::new(&source.path).file_name()?.to_str()?;
-        is_spec_file(name)
+        let path = Path::new(&source.path);
+        let name = path.strip_prefix(folder).unwrap_or(path).to_str()?;
+        is_spec_file(path.file_name()?.to_str()?)
             .then(|| SpecFile { name: name.to_owned(), text: source.text.to_string() })
     };
     sources.iter().filter_map(file).collect()

@@ -23,9 +23,77 @@ pub fn is_name(text: &str) -> bool {
         && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
 }
 
-/// The address of a resource block, `<type>.<name>`: one declaration, maybe many instances.
+/// The path of a module instance, such as `module.app["eu"].module.cache`; that of the spec itself is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ModulePath(Option<Name>);
+
+impl ModulePath {
+    /// The path of the spec itself.
+    pub fn root() -> Self {
+        Self::default()
+    }
+
+    /// The path of an instance of the module that is called by `name` here; `key` is the one of its `for_each`.
+    #[must_use]
+    pub fn join(&self, name: &str, key: Option<&str>) -> Self {
+        let mut text = self.0.as_ref().map(|path| format!("{path}.")).unwrap_or_default();
+        text.push_str("module.");
+        text.push_str(name);
+        if let Some(key) = key {
+            text.push_str(&in_brackets(key));
+        }
+        Self(Some(text.into()))
+    }
+
+    /// Returns true for the path of the spec itself.
+    pub fn is_root(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The path as text; empty for the spec itself.
+    pub fn as_str(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
+    }
+
+    /// Returns true if this is the module `other`, one of its instances where `other` has no key, or inside one.
+    pub fn is_within(&self, other: &Self) -> bool {
+        let rest = self.as_str().strip_prefix(other.as_str());
+        rest.is_some_and(|rest| other.is_root() || rest.is_empty() || rest.starts_with(['.', '[']))
+    }
+
+    /// The name of something in the module: with its path before it.
+    pub fn name_of(&self, name: &str) -> Name {
+        match &self.0 {
+            None => name.into(),
+            Some(path) => format!("{path}.{name}").into(),
+        }
+    }
+}
+
+impl fmt::Display for ModulePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for ModulePath {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        match split_module(text) {
+            Ok((path, "")) if !path.is_root() => Ok(path),
+            Ok(_) => Err(AddressError { text: text.to_owned(), reason: "it is not a module" }),
+            Err(reason) => Err(AddressError { text: text.to_owned(), reason }),
+        }
+    }
+}
+
+/// The address of a resource block, `<type>.<name>`, with the path of its module before it: one declaration, maybe
+/// many instances.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Block {
+    /// The module that declares it.
+    pub module: ModulePath,
     /// The resource type, such as `value`.
     pub ty: Name,
     /// The name that the spec gives.
@@ -33,9 +101,15 @@ pub struct Block {
 }
 
 impl Block {
-    /// Makes the address of a block. The caller has checked the names.
+    /// Makes the address of a block of the spec itself. The caller has checked the names.
     pub fn new(ty: impl Into<Name>, name: impl Into<Name>) -> Self {
-        Self { ty: ty.into(), name: name.into() }
+        Self { module: ModulePath::root(), ty: ty.into(), name: name.into() }
+    }
+
+    /// The block of the same type and name in a module.
+    #[must_use]
+    pub fn within(&self, module: &ModulePath) -> Self {
+        Self { module: module.clone(), ..self.clone() }
     }
 
     /// The address of the only instance (`key` is none) or of one instance of `for_each`.
@@ -46,11 +120,24 @@ impl Block {
 
 impl fmt::Display for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.module.is_root() {
+            write!(f, "{}.", self.module)?;
+        }
         write!(f, "{}.{}", self.ty, self.name)
     }
 }
 
-/// The address of one resource instance: `<type>.<name>` or `<type>.<name>["key"]`.
+/// A local value as people write it; the name of one in a module is its path.
+pub fn local_shown(name: &str) -> std::borrow::Cow<'_, str> {
+    if name.starts_with("module.") { name.into() } else { format!("local.{name}").into() }
+}
+
+/// A key as it stands behind a name. JSON's escapes are the ones of the expression language, so the text reads back.
+fn in_brackets(key: &str) -> String {
+    format!("[{}]", serde_json::Value::String(key.to_owned()))
+}
+
+/// The address of one resource instance: `<type>.<name>` or `<type>.<name>["key"]`, in a module with its path before it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
     /// The block that declares it.
@@ -64,10 +151,7 @@ impl fmt::Display for Address {
         self.block.fmt(f)?;
         match &self.key {
             None => Ok(()),
-            // JSON's escapes are the ones of the expression language, so the text reads back.
-            Some(key) => {
-                write!(f, "[{}]", serde_json::Value::String(key.to_string()))
-            }
+            Some(key) => f.write_str(&in_brackets(key)),
         }
     }
 }
@@ -87,14 +171,15 @@ impl FromStr for Block {
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let fail = |reason| AddressError { text: text.to_owned(), reason };
-        let (ty, name) = text.split_once('.').ok_or(fail("there is no dot"))?;
+        let (module, rest) = split_module(text).map_err(fail)?;
+        let (ty, name) = rest.split_once('.').ok_or(fail("there is no dot"))?;
         if !is_name(ty) {
             return Err(fail("the part before the dot is not a resource type"));
         }
         if !is_name(name) {
             return Err(fail("the part after the dot is not a name"));
         }
-        Ok(Self::new(ty, name))
+        Ok(Self { module, ..Self::new(ty, name) })
     }
 }
 
@@ -104,20 +189,60 @@ impl FromStr for Address {
     /// Reads an address. The quotes around a key may be left out, for the sake of shells.
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let fail = |reason| AddressError { text: text.to_owned(), reason };
-        let Some((block, rest)) = text.split_once('[') else {
-            return Ok(Self { block: text.parse()?, key: None });
+        let (module, rest) = split_module(text).map_err(fail)?;
+        let (block, key) = match rest.find('[') {
+            None => (rest, None),
+            Some(at) => {
+                let (key, after) = split_key(&rest[at..]).map_err(fail)?;
+                if !after.is_empty() {
+                    return Err(fail("something stands behind the bracket"));
+                }
+                (&rest[..at], Some(key.into()))
+            }
         };
-        let block: Block = block.parse()?;
-        let inner = rest.strip_suffix(']').ok_or(fail("the bracket is not closed"))?;
-        let key = if inner.starts_with('"') {
-            // Whatever is written reads back, also a key that no plan gives any more.
-            serde_json::from_str::<String>(inner).map_err(|_| fail("the key's quotes are wrong"))?
-        } else if inner.is_empty() {
-            return Err(fail("the key is empty"));
-        } else {
-            inner.to_owned()
+        let block: Block = block.parse().map_err(|error: AddressError| fail(error.reason))?;
+        Ok(Self { block: block.within(&module), key })
+    }
+}
+
+/// Splits the path of a module off the beginning of an address.
+fn split_module(text: &str) -> Result<(ModulePath, &str), &'static str> {
+    let (mut path, mut rest) = (ModulePath::root(), text);
+    while let Some(after) = rest.strip_prefix("module.") {
+        let end = after.find(['.', '[']).unwrap_or(after.len());
+        let (name, mut after) = after.split_at(end);
+        if !is_name(name) {
+            return Err("the part after `module.` is not a name");
+        }
+        let mut key = None;
+        if after.starts_with('[') {
+            let (found, behind) = split_key(after)?;
+            (key, after) = (Some(found), behind);
+        }
+        path = path.join(name, key.as_deref());
+        rest = match after.strip_prefix('.') {
+            Some(rest) => rest,
+            None if after.is_empty() => "",
+            None => return Err("there is no dot behind the module"),
         };
-        Ok(Self { block, key: Some(key.into()) })
+    }
+    Ok((path, rest))
+}
+
+/// Splits `["key"]` or `[key]` off the beginning of a text.
+fn split_key(text: &str) -> Result<(String, &str), &'static str> {
+    let inner = text.strip_prefix('[').unwrap_or(text);
+    if inner.starts_with('"') {
+        // Whatever is written reads back, also a key that no plan gives any more.
+        let mut keys = serde_json::Deserializer::from_str(inner).into_iter::<String>();
+        let key = keys.next().and_then(Result::ok).ok_or("the key's quotes are wrong")?;
+        let after = &inner[keys.byte_offset()..];
+        return Ok((key, after.strip_prefix(']').ok_or("the bracket is not closed")?));
+    }
+    match inner.split_once(']') {
+        None => Err("the bracket is not closed"),
+        Some(("", _)) => Err("the key is empty"),
+        Some((key, after)) => Ok((key.to_owned(), after)),
     }
 }
 
@@ -140,8 +265,14 @@ mod tests {
 
     #[test]
     fn display_and_parse_are_inverse() {
-        for text in [r"value.a", r#"value.a-b["eu"]"#, r#"value.a["q\"uo\\te"]"#, r#"value.a["]"]"#]
-        {
+        for text in [
+            r"value.a",
+            r#"value.a-b["eu"]"#,
+            r#"value.a["q\"uo\\te"]"#,
+            r#"value.a["]"]"#,
+            r"module.x.value.a",
+            r#"module.x["a].b"].module.y.value.a["eu"]"#,
+        ] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
         for key in ["", " ", "\0", "[", "\"", "\\", "\u{202e}", "e\u{301}", "a\nb"] {
@@ -157,6 +288,19 @@ mod tests {
     }
 
     #[test]
+    fn a_module_holds_its_instances_and_what_is_inside() {
+        let path = |text: &str| text.parse::<ModulePath>().unwrap();
+        let eu = path("module.x[eu].module.y");
+        assert_eq!(eu.to_string(), r#"module.x["eu"].module.y"#);
+        assert!(eu.is_within(&path("module.x")) && eu.is_within(&path("module.x[eu]")));
+        assert!(eu.is_within(&eu) && eu.is_within(&ModulePath::root()));
+        assert!(
+            !eu.is_within(&path("module.x[e]")) && !path("module.xy").is_within(&path("module.x"))
+        );
+        assert!("value.a".parse::<ModulePath>().is_err() && "".parse::<ModulePath>().is_err());
+    }
+
+    #[test]
     fn mistakes_are_explained() {
         for (text, reason) in [
             ("value", "there is no dot"),
@@ -165,6 +309,10 @@ mod tests {
             ("value.a[", "not closed"),
             ("value.a[]", "key is empty"),
             ("value.a[\"x]", "quotes are wrong"),
+            ("value.a[x]y", "behind the bracket"),
+            ("module.X.value.a", "after `module.` is not a name"),
+            ("module.x[eu]value.a", "no dot behind the module"),
+            ("module.x", "there is no dot"),
         ] {
             let error = text.parse::<Address>().unwrap_err().to_string();
             assert!(error.contains(reason), "{text}: {error}");

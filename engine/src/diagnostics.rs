@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::address::Address;
+use crate::address::{Address, ModulePath};
 
 /// One file among the [`Sources`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -208,6 +208,15 @@ impl Diagnostic {
         self
     }
 
+    /// The same about the resource of the spec itself that has the same name.
+    fn anywhere(&self) -> Self {
+        let address = self.address.as_ref().map(|address| Address {
+            block: address.block.within(&ModulePath::root()),
+            key: address.key.clone(),
+        });
+        Self { address, ..self.clone() }
+    }
+
     /// With another place that matters.
     #[must_use]
     pub fn related(mut self, span: Span, why: impl Into<String>) -> Self {
@@ -256,17 +265,18 @@ impl Diagnostics {
         self.0.iter()
     }
 
-    /// Sorts by place, then severity, and drops repetitions, so the same input prints the same.
+    /// Sorts by place, then severity, and drops repetitions, so the same input prints the same. What several instances of
+    /// a module have in common is said of the first.
     pub fn sort(&mut self) {
         self.0.sort_by(|a, b| {
             let place = |d: &Diagnostic| d.span.map_or((1, None), |span| (0, Some(span)));
             place(a)
                 .cmp(&place(b))
                 .then(a.severity.cmp(&b.severity))
-                .then_with(|| a.address.cmp(&b.address))
                 .then_with(|| a.summary.cmp(&b.summary))
+                .then_with(|| a.address.cmp(&b.address))
         });
-        self.0.dedup();
+        self.0.dedup_by(|a, b| a == b || (a.span.is_some() && a.anywhere() == b.anywhere()));
     }
 }
 

@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use petgraph::Direction;
 use rustc_hash::FxHashMap;
 
-use crate::address::{Block, Name};
+use crate::address::{Block, Name, local_shown};
 use crate::config::diagnostics as say;
 use crate::config::{Config, ResourceConfig, SpecExpr};
 use crate::diagnostics::{Diagnostics, Span};
@@ -133,8 +133,8 @@ impl Graph {
         for (from, to, at) in found.into_iter().flatten() {
             self.links.add(from, to, at);
         }
-        for (node, value) in (first_local..).zip(config.locals.values()) {
-            needs.of_value(value, &mut |to, at| self.links.add(node, to, at));
+        for (node, local) in (first_local..).zip(config.locals.values()) {
+            needs.of_value(&local.value, &mut |to, at| self.links.add(node, to, at));
         }
     }
 
@@ -199,7 +199,7 @@ impl Graph {
     fn name(&self, node: usize) -> String {
         match self.blocks.get(node) {
             Some(block) => block.to_string(),
-            None => format!("local.{}", self.locals[node - self.blocks.len()]),
+            None => local_shown(&self.locals[node - self.blocks.len()]).into_owned(),
         }
     }
 }

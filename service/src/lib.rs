@@ -15,7 +15,6 @@ mod billing;
 mod body;
 mod catalog;
 mod clock;
-mod console;
 mod description;
 mod faults;
 mod gate;

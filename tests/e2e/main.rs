@@ -20,6 +20,7 @@ mod jobs;
 mod kills;
 mod lifecycle;
 mod local_service;
+mod modules;
 mod options;
 mod provider_addresses;
 mod quickstart;

@@ -80,8 +80,10 @@ pub(crate) enum Color {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Write a small working spec
-    #[command(after_help = "Examples:\n  plumb init\n  plumb init environments/dev")]
+    /// Write a small working spec, or fetch the modules of the one that is there
+    #[command(
+        after_help = "Examples:\n  plumb init\n  plumb init environments/dev\n\nModules from git repositories are fetched into .plumb/modules, and their digests written to plumb.lock. No other command fetches anything."
+    )]
     Init(FolderArg),
     /// Check the spec without calling anything
     #[command(

@@ -1,4 +1,5 @@
-//! `plumb init`: writes a small working spec, and never over one that is there.
+//! `plumb init`: writes a small working spec, and never over one that is there; for a spec that is there, fetches the
+//! modules that it calls from repositories.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -8,6 +9,7 @@ use engine::shell;
 
 use crate::args::FolderArg;
 use crate::error::{CommandError, Status};
+use crate::modules;
 use crate::output::Output;
 use crate::spec_text;
 
@@ -24,6 +26,11 @@ pub(crate) fn run(base: &Path, args: &FolderArg, output: &Output) -> Result<Stat
         let name = entry.map_err(fail)?.file_name();
         let name = name.to_string_lossy();
         if spec_text::is_spec_file(&name) {
+            let fetched = modules::fetch(&folder, output)?;
+            if fetched > 0 {
+                output.talk(&format!("the modules from {fetched} repositories are there\n"));
+                return Ok(Status::Done);
+            }
             let found = folder.join(&*name);
             return Err(CommandError::new(format!("there is a spec already: {}", found.display()))
                 .help("give another folder: `plumb init DIR`"));

@@ -177,6 +177,15 @@ pub(super) fn file_argument(expr: &Expr) -> Option<&Expr> {
     }
 }
 
+/// The plain argument of a call of `file`, to change it.
+pub(super) fn file_argument_mut(expr: &mut Expr) -> Option<&mut Value> {
+    let Kind::Call(call) = &mut expr.kind else { return None };
+    match (&*call.name, &mut *call.arguments) {
+        ("file", [Expr { kind: Kind::Literal(path), .. }]) => Some(path),
+        _ => None,
+    }
+}
+
 /// Returns true if a path is relative and never climbs. Links are the shell's business.
 fn stays_inside(path: &str) -> bool {
     let rooted = path.starts_with(['/', '\\', '~']) || path.as_bytes().get(1) == Some(&b':');

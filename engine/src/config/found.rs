@@ -18,6 +18,7 @@ pub(super) struct Found {
     pub(super) outputs: Vec<(Name, RawBlock)>,
     pub(super) checks: Vec<(Name, RawBlock)>,
     pub(super) imports: Vec<RawBlock>,
+    pub(super) modules: Vec<(Name, RawBlock)>,
     /// See [`Document`], as for those below.
     pub(super) files: BTreeSet<String>,
     pub(super) broken: BTreeSet<Span>,
@@ -39,6 +40,7 @@ impl Found {
         self.outputs.extend(later.outputs);
         self.checks.extend(later.checks);
         self.imports.extend(later.imports);
+        self.modules.extend(later.modules);
         self.files.extend(later.files);
         self.broken.extend(later.broken);
         self.torn |= later.torn;
@@ -64,6 +66,8 @@ impl Found {
             outputs: firsts.of(self.outputs, header, of("output")),
             checks: firsts.of(self.checks, header, of("check")),
             imports: self.imports,
+            modules: firsts.of(self.modules, header, of("module")),
+            library: BTreeMap::new(),
             files: self.files,
             broken: self.broken,
             torn: self.torn,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::checker::{Checker, place};
 use super::names::Names;
 use super::{Document, diagnostics as say};
-use crate::address::Name;
+use crate::address::{Name, local_shown};
 use crate::diagnostics::{Diagnostics, Span};
 use crate::expression::visit::roots;
 use crate::expression::{DEPTH_MAX, Root};
@@ -25,16 +25,26 @@ pub(super) fn infer(document: &Document, names: &mut Names<'_>, diagnostics: &mu
     for group in links.groups() {
         if links.is_cycle(&group) {
             let cycle = links.cycle(&group);
-            let members: Vec<(String, Span)> =
-                cycle.iter().map(|(node, at)| (format!("local.{}", all[*node]), **at)).collect();
+            let members: Vec<(String, Span)> = cycle
+                .iter()
+                .map(|(node, at)| (local_shown(all[*node]).into_owned(), **at))
+                .collect();
             diagnostics.push(say::cycle(&members, group.len()));
             names.locals.extend(group.iter().map(|node| (all[*node].clone(), Type::Any)));
             continue;
         }
         for node in group {
             let value = &document.locals[all[node]].value;
+            let declared = names.modules.input_types.get(all[node]).cloned();
             let mut checker = Checker::new(document, names, diagnostics);
-            let ty = if checker.is_broken(value) { Type::Any } else { checker.infer(value) };
+            let ty = if checker.is_broken(value) {
+                Type::Any
+            } else if let Some(declared) = declared {
+                checker.expect(value, &declared);
+                declared
+            } else {
+                checker.infer(value)
+            };
             names.locals.insert(all[node].clone(), bounded(ty, &mut parts_left));
         }
     }

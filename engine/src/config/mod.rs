@@ -15,6 +15,7 @@ mod found;
 mod imports;
 mod lifecycle;
 mod locals;
+pub mod modules;
 mod names;
 mod offsets;
 mod outputs;
@@ -40,6 +41,7 @@ use crate::schema::TypeSchema;
 use crate::state::ObjectId;
 use crate::types::Type;
 use crate::value::Datum;
+pub use modules::source::ModuleSource;
 pub use table::Table;
 
 /// The largest spec, in bytes, all files together.
@@ -107,6 +109,10 @@ pub struct Document {
     pub checks: BTreeMap<Name, RawBlock>,
     /// `[[import]]`, in the order of the text.
     pub imports: Vec<RawBlock>,
+    /// `[module.<name>]`.
+    pub modules: BTreeMap<Name, RawBlock>,
+    /// The modules that the document and they themselves call, as far as they could be read.
+    pub library: BTreeMap<ModuleSource, Arc<Document>>,
     /// The paths that `file("…")` names, relative to the spec's folder.
     pub files: BTreeSet<String>,
     /// The values of which a part could not be read: reported, and not checked any further.
@@ -122,8 +128,8 @@ pub struct Config {
     pub name: Option<Name>,
     /// The variables with their values.
     pub variables: BTreeMap<Name, Variable>,
-    /// The locals.
-    pub locals: BTreeMap<Name, SpecExpr>,
+    /// The locals, and by their paths the inputs, locals and outputs of modules.
+    pub locals: BTreeMap<Name, LocalConfig>,
     /// The contents of the files that `file("…")` names.
     pub files: BTreeMap<String, Arc<str>>,
     /// The resources.
@@ -149,6 +155,27 @@ pub struct Variable {
     pub secret_default: Option<Span>,
     /// The place of its declaration.
     pub span: Span,
+}
+
+/// A value that others refer to by its name: a local, or an input or an output of a module.
+#[derive(Clone, Debug)]
+pub struct LocalConfig {
+    /// Its expression.
+    pub value: SpecExpr,
+    /// The type that a module declares for its input: the value is converted to it.
+    pub ty: Option<Type>,
+}
+
+impl LocalConfig {
+    /// Returns its value as one of its type.
+    pub fn typed(&self, value: Datum) -> Result<Datum, String> {
+        match &self.ty {
+            None => Ok(value),
+            Some(ty) => {
+                value.convert(ty).map_err(|misfit| misfit.shown(!value.sensitive.is_empty()))
+            }
+        }
+    }
 }
 
 /// A resource block.

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::diagnostics as say;
 use super::{Document, RawBlock};
-use crate::address::{Block, Name};
+use crate::address::{Block, ModulePath, Name};
 use crate::diagnostics::nearest;
 use crate::expression::check::{Types, Unresolved};
 use crate::expression::{Expr, Kind, Root};
@@ -33,9 +33,29 @@ pub(super) struct Known {
     pub(super) keyed: bool,
 }
 
+/// What is known of the modules of a spec.
+pub(super) struct Modules<'a> {
+    /// The declared types of inputs.
+    pub(super) input_types: &'a BTreeMap<Name, Type>,
+    /// The provider instances that names in a module stand for.
+    pub(super) providers: &'a BTreeMap<ModulePath, BTreeMap<Name, Name>>,
+    /// The modules with something wrong in them.
+    pub(super) unknown: Vec<ModulePath>,
+}
+
+impl Default for Modules<'_> {
+    fn default() -> Self {
+        static NO_TYPES: BTreeMap<Name, Type> = BTreeMap::new();
+        static NO_PROVIDERS: BTreeMap<ModulePath, BTreeMap<Name, Name>> = BTreeMap::new();
+        Self { input_types: &NO_TYPES, providers: &NO_PROVIDERS, unknown: Vec::new() }
+    }
+}
+
 /// All names of a spec.
 pub(super) struct Names<'a> {
     document: &'a Document,
+    /// What is known of its modules.
+    pub(super) modules: Modules<'a>,
     /// The types of the variables.
     pub(super) variables: BTreeMap<Name, Type>,
     /// The types of the locals, as far as they have been inferred.
@@ -51,6 +71,7 @@ impl<'a> Names<'a> {
     pub(super) fn new(document: &'a Document) -> Self {
         Self {
             document,
+            modules: Modules::default(),
             variables: BTreeMap::new(),
             locals: BTreeMap::new(),
             resources: FxHashMap::default(),
@@ -112,7 +133,10 @@ impl<'a> Names<'a> {
         if let Some(help) = say::meant_elsewhere(&block.ty, &block.name) {
             return help.to_owned();
         }
-        let others = || self.blocks().filter(|(other, _)| Some(*other) != own);
+        let others = || {
+            let others = self.blocks().filter(|(other, _)| Some(*other) != own);
+            others.filter(|(other, _)| other.module == block.module)
+        };
         let of_type = others().filter(|(other, _)| other.ty == block.ty);
         if let Some(name) = self.nearest(&block.name, of_type.map(|(other, _)| &*other.name)) {
             return format!("did you mean `{}.{name}`?", block.ty);
@@ -120,7 +144,7 @@ impl<'a> Names<'a> {
         let of_name = others().filter(|(other, _)| other.name == block.name);
         match self.nearest(&block.ty, of_name.map(|(other, _)| &*other.ty)) {
             Some(ty) => format!("did you mean `{ty}.{}`?", block.name),
-            None => format!("declare it: `[resource.{block}]`"),
+            None => format!("declare it: `[resource.{}.{}]`", block.ty, block.name),
         }
     }
 }
@@ -153,7 +177,7 @@ impl View<'_> {
                 Ok(Type::map(schema.object_type()))
             }
             Some(Known { managed: Some((_, schema)), keyed: false }) => Ok(schema.object_type()),
-            None if matches!(&*block.ty, "data" | "module") => Err(Unresolved {
+            None if &*block.ty == "data" => Err(Unresolved {
                 message: format!("`{}` is not supported by this version", block.ty),
                 help: None,
             }),
@@ -162,6 +186,38 @@ impl View<'_> {
                 help: Some(self.names.resource_help(block, self.own)),
             }),
         }
+    }
+
+    /// The type of a local; of one in a module by its path.
+    fn local(&self, name: &Name) -> Result<Type, Unresolved> {
+        let Some(inside) = name.strip_prefix("module.") else {
+            return self.value("local", &format!("[local] {name} = …"), name);
+        };
+        if let Some(ty) = self.names.locals.get(name) {
+            return Ok(ty.clone());
+        }
+        let modules = &self.names.modules;
+        if modules.unknown.iter().any(|path| is_part_of(name, path)) {
+            return Ok(Type::Any);
+        }
+        let (path, word) = name.rsplit_once('.').unwrap_or(("module", inside));
+        let siblings = || {
+            let names = self.names.locals.keys().filter_map(|name| name.rsplit_once('.'));
+            names.filter(move |(other, _)| *other == path).map(|(_, word)| word)
+        };
+        let near = self.names.nearest(word, siblings());
+        let (what, help) = match path.rsplit_once('.') {
+            Some((_, "var")) => ("variable", format!("declare it: `[variable.{word}]`")),
+            Some((_, "local")) => ("local value", format!("declare it: `[local] {word} = …`")),
+            _ => ("output", format!("declare it in the module: `[output.{word}]`")),
+        };
+        let message = if path == "module" || name.ends_with(']') {
+            format!("there is no instance `{}`", say::shown(name))
+        } else {
+            format!("there is no {what} `{}` in the module", say::shown(word))
+        };
+        let help = near.map_or(help, |near| format!("did you mean `{near}`?"));
+        Err(Unresolved { message, help: Some(help) })
     }
 
     fn value(&self, kind: &str, table: &str, name: &Name) -> Result<Type, Unresolved> {
@@ -205,7 +261,8 @@ impl Types for View<'_> {
         };
         match root {
             Root::Var(name) => self.value("var", &format!("[variable.{name}]"), name),
-            Root::Local(name) => self.value("local", &format!("[local] {name} = …"), name),
+            Root::Local(name) => self.local(name),
+            Root::Module(name) => Err(no_module(name)),
             Root::EachKey => self.each.as_ref().map(|_| Type::String).ok_or_else(outside),
             Root::EachValue => self.each.clone().ok_or_else(outside),
             Root::Resource(block) => self.resource(block),
@@ -237,5 +294,19 @@ impl Types for View<'_> {
         let known = self.names.resources.get(block)?;
         let (_, schema) = known.managed.as_ref().filter(|_| known.keyed == keyed)?;
         Some(schema.attributes.get(name)?.ty.clone())
+    }
+}
+
+/// Returns true if a local belongs to a module, or is all of it.
+fn is_part_of(local: &str, path: &ModulePath) -> bool {
+    let rest = local.strip_prefix(path.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// A reference to a module that is not called.
+fn no_module(name: &Name) -> Unresolved {
+    Unresolved {
+        message: format!("there is no module `{}`", say::shown(name)),
+        help: Some(format!("call it: `[module.{name}]` with `source = \"./FOLDER\"`")),
     }
 }

@@ -17,10 +17,12 @@ use crate::diagnostics::{Diagnostics, FileId, Source, Sources, Span};
 use crate::work::{self, InTurn, Workers};
 
 /// The tables that may stand at the top of a file.
-const TABLES: [&str; 9] =
-    ["check", "import", "local", "output", "plumb", "provider", "resource", "state", "variable"];
+const TABLES: [&str; 10] = [
+    "check", "import", "local", "module", "output", "plumb", "provider", "resource", "state",
+    "variable",
+];
 /// The tables that later versions bring.
-const LATER: [&str; 5] = ["data", "module", "moved", "policy", "removed"];
+const LATER: [&str; 4] = ["data", "moved", "policy", "removed"];
 /// The keys of blocks that do not depend on a provider or a backend.
 const PLUMB_KEYS: [&str; 2] = ["description", "name"];
 const VARIABLE_KEYS: [&str; 5] = ["allowed", "default", "description", "sensitive", "type"];
@@ -251,7 +253,7 @@ impl Reader {
         }
     }
 
-    /// `[variable.NAME]`, `[provider.NAME]`, `[output.NAME]`, `[check.NAME]`.
+    /// `[variable.NAME]`, `[provider.NAME]`, `[output.NAME]`, `[check.NAME]`, `[module.NAME]`.
     fn named(&mut self, file: File<'_>, kind: &str, pair: Pair<'_, '_>) {
         let (key, value) = pair;
         let name = &**key.get_ref();
@@ -267,6 +269,7 @@ impl Reader {
             "variable" => &mut self.found.variables,
             "provider" => &mut self.found.providers,
             "output" => &mut self.found.outputs,
+            "module" => &mut self.found.modules,
             _ => &mut self.found.checks,
         };
         blocks.push((Name::from(name), block));

@@ -9,11 +9,13 @@ use std::sync::Arc;
 
 use super::checker::{Checker, place};
 use super::convert::file_argument;
-use super::names::{Known, Managed, Names};
+use super::modules::expand::{Expanded, expand};
+use super::names::{Known, Managed, Modules, Names};
 use super::resource::{Checked, resource};
 use super::settings::state_settings;
 use super::{
-    Config, Document, Item, RawBlock, diagnostics as say, imports, locals, outputs, variables,
+    Config, Document, Item, LocalConfig, RawBlock, Variable, diagnostics as say, imports, locals,
+    outputs, variables,
 };
 use crate::address::{Block, Name, is_name};
 use crate::diagnostics::Diagnostics;
@@ -67,9 +69,18 @@ pub fn resolve_with(
     if document.torn {
         return (Config::default(), Diagnostics::from_iter([say::not_checked()]));
     }
-    let (mut config, resources, diagnostics) = check(&document, input, workers);
-    let expressions = document.locals.into_iter().map(|(name, item)| (name, item.value));
-    config.locals = expressions.collect();
+    let (variables, mut diagnostics) = variables::variables(&document, &input.variables);
+    let Expanded { document, mut input_types, providers, unknown } =
+        expand(document, &variables, &files(&input.files), &mut diagnostics);
+    let modules = Modules { input_types: &input_types, providers: &providers, unknown };
+    let (mut config, resources, found) = check(&document, input, (variables, modules), workers);
+    diagnostics.extend(found);
+    diagnostics.sort();
+    let local = |(name, item): (Name, Item)| {
+        let ty = input_types.remove(&name);
+        (name, LocalConfig { value: item.value, ty })
+    };
+    config.locals = document.locals.into_iter().map(local).collect();
     let plain = Arc::default();
     // Growing step by step would copy a large list often.
     let mut configs = Vec::with_capacity(resources.len());
@@ -88,10 +99,12 @@ type Resources = Vec<(Option<Managed>, Checked)>;
 fn check(
     document: &Document,
     input: &ResolveInput,
+    (variables, modules): (BTreeMap<Name, Variable>, Modules<'_>),
     workers: &dyn Workers,
 ) -> (Config, Resources, Diagnostics) {
-    let (variables, mut diagnostics) = variables::variables(document, &input.variables);
+    let mut diagnostics = Diagnostics::new();
     let mut names = Names::new(document);
+    names.modules = modules;
     names.variables = variables.iter().map(|(name, v)| (name.clone(), v.ty.clone())).collect();
     let managed = manage(document, input, &mut names, &mut diagnostics);
     locals::infer(document, &mut names, &mut diagnostics);
@@ -159,10 +172,14 @@ fn manage<'a>(
     names.resources.reserve(document.resources.len());
     for (block, raw) in &document.resources {
         let chosen = chosen(document, names, raw, diagnostics);
+        let passed = names.modules.providers.get(&block.module);
         let managed = match chosen {
             Chosen::Broken => None,
-            Chosen::No => managed(block, raw, &types, diagnostics),
-            Chosen::Instance(name, item) => managed_by(block, raw, &name, item, input, diagnostics),
+            Chosen::No => managed(block, raw, &types, passed, diagnostics),
+            Chosen::Instance(name, item) => {
+                let name = passed.and_then(|passed| passed.get(&name)).unwrap_or(&name);
+                managed_by(block, raw, name, item, input, diagnostics)
+            }
         };
         let keyed = raw.items.contains_key("for_each");
         all.push(managed.clone());
@@ -205,16 +222,23 @@ fn types(providers: &BTreeMap<Name, Arc<ProviderSchema>>) -> Types<'_> {
     types
 }
 
-/// The only instance that manages the type of a block.
+/// The only instance that manages the type of a block; of several, the only one that is passed to its module.
 fn managed(
     block: &Block,
     raw: &RawBlock,
     types: &Types<'_>,
+    passed: Option<&BTreeMap<Name, Name>>,
     diagnostics: &mut Diagnostics,
 ) -> Option<Managed> {
     match types.get(&block.ty).map(Vec::as_slice) {
         Some([(instance, schema)]) => Some(((*instance).clone(), Arc::clone(schema))),
         Some(several) => {
+            let is_passed =
+                |name: &Name| passed.is_some_and(|them| them.values().any(|it| it == name));
+            let mut candidates = several.iter().filter(|(name, _)| is_passed(name));
+            if let (Some((instance, schema)), None) = (candidates.next(), candidates.next()) {
+                return Some(((*instance).clone(), Arc::clone(schema)));
+            }
             let instances: Vec<&str> = several.iter().map(|(name, _)| &***name).collect();
             diagnostics.push(
                 say::several_providers(&block.ty, &instances, raw.header)

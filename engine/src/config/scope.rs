@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{SpecExpr, Variable};
-use crate::address::{Block, Name};
+use super::{LocalConfig, Variable};
+use crate::address::{Block, Name, local_shown};
 use crate::expression::evaluate::{Scope, evaluate_telling};
 use crate::expression::visit::roots;
 use crate::expression::{Expr, Root};
@@ -19,7 +19,7 @@ use crate::value::Datum;
 /// scopes of a run, as long as the resources that locals refer to are the same in all of them.
 #[derive(Debug)]
 pub struct Locals<'a> {
-    exprs: &'a BTreeMap<Name, SpecExpr>,
+    exprs: &'a BTreeMap<Name, LocalConfig>,
     values: RefCell<BTreeMap<Name, Result<Datum, String>>>,
     /// Those that cannot be computed, and may be so because of a secret.
     over_secret: RefCell<BTreeSet<Name>>,
@@ -28,7 +28,7 @@ pub struct Locals<'a> {
 
 impl<'a> Locals<'a> {
     /// The locals of a config.
-    pub fn new(exprs: &'a BTreeMap<Name, SpecExpr>) -> Self {
+    pub fn new(exprs: &'a BTreeMap<Name, LocalConfig>) -> Self {
         let (values, busy) = (RefCell::default(), RefCell::default());
         Self { exprs, values, over_secret: RefCell::default(), busy }
     }
@@ -42,16 +42,19 @@ impl<'a> Locals<'a> {
             return Err(format!("there is no local value `{name}`"));
         }
         if self.busy.borrow().contains(name) {
-            return Err(format!("`local.{name}` refers to itself"));
+            return Err(format!("`{}` refers to itself", local_shown(name)));
         }
         // What it refers to is computed first, so a long chain of locals needs no deep stack.
         for name in self.order(name) {
             self.busy.borrow_mut().insert(name.clone());
-            let value = evaluate_telling(&self.exprs[&name].expr, scope);
+            let local = &self.exprs[&name];
+            let value = evaluate_telling(&local.value.expr, scope);
             if value.as_ref().is_err_and(|failure| failure.over_secret) {
                 self.over_secret.borrow_mut().insert(name.clone());
             }
-            let value = value.map_err(|failure| format!("in `local.{name}`: {}", failure.error));
+            let value = value.map_err(|failure| failure.error.to_string());
+            let value = value.and_then(|value| local.typed(value));
+            let value = value.map_err(|error| format!("in `{}`: {error}", local_shown(&name)));
             self.busy.borrow_mut().remove(&name);
             self.values.borrow_mut().insert(name, value);
         }
@@ -59,7 +62,7 @@ impl<'a> Locals<'a> {
             .borrow()
             .get(name)
             .cloned()
-            .unwrap_or_else(|| Err(format!("`local.{name}` refers to itself")))
+            .unwrap_or_else(|| Err(format!("`{}` refers to itself", local_shown(name))))
     }
 
     /// Returns true if a local cannot be computed, and that may be so because of a secret.
@@ -69,7 +72,7 @@ impl<'a> Locals<'a> {
 
     /// The expression that a local was computed from.
     pub fn source(&self, name: &Name) -> Option<Arc<Expr>> {
-        self.exprs.get(name).map(|value| Arc::new(value.expr.clone()))
+        self.exprs.get(name).map(|local| Arc::new(local.value.expr.clone()))
     }
 
     /// The locals that one needs and that are not known yet, those first that others need.
@@ -87,7 +90,7 @@ impl<'a> Locals<'a> {
                 continue;
             }
             stack.push((name, true));
-            roots(&value.expr, &mut |root, _| {
+            roots(&value.value.expr, &mut |root, _| {
                 if let Root::Local(other) = root {
                     stack.push((other.clone(), false));
                 }
@@ -117,6 +120,9 @@ impl Scope for PlainScope<'_> {
             },
             Root::Local(name) => self.locals.get(name, self),
             Root::Named(name) => Err(format!("unknown name `{name}`")),
+            Root::Module(name) => {
+                Err(format!("only `var` and `local` are known here, not the module `{name}`"))
+            }
             Root::EachKey | Root::EachValue => {
                 Err("`each` is not available here: it needs a `for_each`".to_owned())
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::resolve::{Files, Given, check_files};
 use super::scope::{Locals, PlainScope};
 use super::{
-    Document, Item, RawBlock, SpecExpr, Variable, backends, diagnostics as say, variables,
+    Document, Item, LocalConfig, RawBlock, Variable, backends, diagnostics as say, variables,
 };
 use crate::address::Name;
 use crate::diagnostics::{Diagnostics, Span};
@@ -65,11 +65,11 @@ pub fn provider_settings(
     }
     check_files(document, files, &mut diagnostics);
     let is_whole = |item: &&Item| !document.broken.contains(&item.value.span);
-    let locals: BTreeMap<Name, SpecExpr> = document
+    let locals: BTreeMap<Name, LocalConfig> = document
         .locals
         .iter()
         .filter(|(_, item)| is_whole(item))
-        .map(|(name, item)| (name.clone(), item.value.clone()))
+        .map(|(name, item)| (name.clone(), LocalConfig { value: item.value.clone(), ty: None }))
         .collect();
     let texts = files
         .iter()
@@ -115,7 +115,7 @@ fn reached(document: &Document, expr: &Expr) -> Reached {
 
 fn scope<'a>(
     variables: &'a BTreeMap<Name, Variable>,
-    locals: &'a BTreeMap<Name, SpecExpr>,
+    locals: &'a BTreeMap<Name, LocalConfig>,
     files: &'a BTreeMap<String, Arc<str>>,
 ) -> PlainScope<'a> {
     PlainScope { variables, locals: Locals::new(locals), files }

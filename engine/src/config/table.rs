@@ -75,6 +75,11 @@ impl Table {
         self.0.iter().map(|(_, item)| item)
     }
 
+    /// The values, in the order of their keys, to change them.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Item> {
+        Arc::make_mut(&mut self.0).iter_mut().map(|(_, item)| item)
+    }
+
     /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.0.len()

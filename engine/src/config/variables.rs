@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::constant::{constant, from_toml};
 use super::resolve::Given;
-use super::{Document, Item, RawBlock, Variable, diagnostics as say};
+use super::{Document, Item, RawBlock, SpecExpr, Variable, diagnostics as say};
 use crate::address::Name;
 use crate::diagnostics::{Diagnostics, Span};
+use crate::expression::Expr;
 use crate::types::Type;
 use crate::value::{Datum, Value};
 
@@ -48,6 +49,25 @@ pub(super) fn read(
         diagnostics.extend(found);
     }
     (variables, wrong, diagnostics)
+}
+
+/// A variable as a module declares it.
+pub(super) struct Declaration {
+    pub(super) ty: Type,
+    pub(super) default: Option<SpecExpr>,
+    pub(super) is_sensitive: bool,
+}
+
+/// The variables of a module, whose values come from its callers.
+pub(super) fn declarations(
+    document: &Document,
+    diagnostics: &mut Diagnostics,
+) -> BTreeMap<Name, Declaration> {
+    let declare = |(name, block): (&Name, &RawBlock)| {
+        let declaration = Reader { document, name, block, diagnostics }.declaration();
+        (name.clone(), declaration)
+    };
+    document.variables.iter().map(declare).collect()
 }
 
 /// Reads one variable.
@@ -93,6 +113,20 @@ impl Reader<'_> {
         let value = value.unwrap_or(Value::Null);
         let value = if sensitive { Datum::secret(value) } else { Datum::plain(value) };
         Variable { ty, value, sensitive, secret_default, span: self.block.header }
+    }
+
+    fn declaration(&mut self) -> Declaration {
+        let is_sensitive = self.flag("sensitive");
+        self.text("description");
+        let default = self.constant("default");
+        let ty = self.ty(default.as_ref());
+        let default = default.and_then(|value| self.fitting("default", &value, &ty, is_sensitive));
+        let default = default.map(|value| {
+            let span =
+                self.block.items.get("default").map_or(self.block.header, |it| it.value.span);
+            SpecExpr { expr: Expr::literal(value), span }
+        });
+        Declaration { ty, default, is_sensitive }
     }
 
     /// The item under a key, unless what is wrong with it has been said.

@@ -143,7 +143,7 @@ impl Kind {
 pub enum Root {
     /// `var.x`.
     Var(Name),
-    /// `local.x`.
+    /// `local.x`; also an input or an output of a module, by its path (`module.m.var.x`, `module.m.x`).
     Local(Name),
     /// `each.key`.
     EachKey,
@@ -151,6 +151,8 @@ pub enum Root {
     EachValue,
     /// `type.name`: a resource.
     Resource(Block),
+    /// `module.x`: the outputs of a module. Stands in texts only: resolution puts the outputs' definitions in its place.
+    Module(Name),
     /// Any other first word: a variable of `for`, or what a scope offers by name (`old`, `new`,
     /// `action`, `self`, `job`, an attribute in a descriptor).
     Named(Name),

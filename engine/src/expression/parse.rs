@@ -5,6 +5,7 @@
 //! the same trees faster. Nothing is looked up here, and no type is proven.
 
 mod convert;
+mod modules;
 mod nesting;
 mod scan;
 
@@ -53,7 +54,9 @@ pub fn expression(text: &str, dialect: Dialect) -> Result<Expr, ExprError> {
 pub fn residual(text: &str) -> Result<Expr, ExprError> {
     bounded(text, RESIDUAL_MAX)?;
     nesting::bounded_residual(text)?;
-    read(text, Dialect::Spec, convert::Literals::Folded)
+    let mut expr = read(text, Dialect::Spec, convert::Literals::Folded)?;
+    modules::resources(&mut expr);
+    Ok(expr)
 }
 
 fn read(text: &str, dialect: Dialect, literals: convert::Literals) -> Result<Expr, ExprError> {

@@ -11,7 +11,7 @@ use std::fmt::{self, Write as _};
 
 use super::parse::OFFERED;
 use super::{Access, BinaryOp, Call, Conditional, Expr, For, Kind, Root, UnaryOp, keys};
-use crate::address::Name;
+use crate::address::{Block, Name, local_shown};
 use crate::value::{Attributes, Value};
 
 /// The most entries that a map printed in braces has.
@@ -163,12 +163,22 @@ impl Printer<'_, '_> {
     fn root(&mut self, root: &Root) -> fmt::Result {
         match root {
             Root::Var(name) => write!(self.out, "var.{name}"),
-            Root::Local(name) => write!(self.out, "local.{name}"),
+            Root::Local(name) => self.out.write_str(&local_shown(name)),
+            Root::Module(name) => write!(self.out, "module.{name}"),
             Root::EachKey => self.out.write_str("each.key"),
             Root::EachValue => self.out.write_str("each.value"),
-            Root::Resource(block) => write!(self.out, "{block}"),
+            Root::Resource(block) => self.block(block),
             Root::Named(name) => self.out.write_str(name),
         }
+    }
+
+    /// Prints a block. A key in the path of its module is text, whatever stands in it.
+    fn block(&mut self, block: &Block) -> fmt::Result {
+        let text = block.to_string();
+        if block.module.is_root() {
+            return self.out.write_str(&text);
+        }
+        self.out.write_str(&text.replace("${", "$${").replace("%{", "%%{"))
     }
 
     fn attribute(&mut self, name: &str) -> fmt::Result {

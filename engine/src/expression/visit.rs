@@ -95,6 +95,17 @@ pub fn references_mut(expr: &mut Expr, visit: &mut dyn FnMut(&mut Expr)) {
     }
 }
 
+/// Calls `change` for the expression and each of its parts, from the outside in; the parts of one for which it returns
+/// false are left alone.
+pub fn change(expr: &mut Expr, change: &mut dyn FnMut(&mut Expr) -> bool) {
+    let mut stack = vec![expr];
+    while let Some(expr) = stack.pop() {
+        if change(expr) {
+            push_parts_mut(expr, &mut stack);
+        }
+    }
+}
+
 /// Calls `visit` for each known value that is written in an expression, but for the keys of references.
 pub fn literals<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Value)) {
     let mut stack = vec![expr];

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::address::{Address, AddressError, Block, Name};
+use crate::address::{Address, AddressError, Block, ModulePath, Name};
 use crate::config::Config;
 use crate::digest::Digest;
 use crate::graph::Graph;
@@ -80,6 +80,8 @@ pub enum Target {
     Block(Block),
     /// One instance.
     Instance(Address),
+    /// A module: all that it and the modules in it hold.
+    Module(ModulePath),
 }
 
 impl fmt::Display for Target {
@@ -87,6 +89,7 @@ impl fmt::Display for Target {
         match self {
             Self::Block(block) => block.fmt(f),
             Self::Instance(address) => address.fmt(f),
+            Self::Module(path) => path.fmt(f),
         }
     }
 }
@@ -94,13 +97,16 @@ impl fmt::Display for Target {
 impl FromStr for Target {
     type Err = AddressError;
 
-    /// Reads `TYPE.NAME` as a block, and `TYPE.NAME["KEY"]` as an instance.
+    /// Reads `TYPE.NAME` as a block, `TYPE.NAME["KEY"]` as an instance, and `module.NAME` as a module.
     fn from_str(text: &str) -> Result<Self, AddressError> {
-        if text.contains('[') {
-            text.parse().map(Self::Instance)
-        } else {
-            text.parse().map(Self::Block)
+        if let Ok(path) = text.parse() {
+            return Ok(Self::Module(path));
         }
+        let address: Address = text.parse()?;
+        Ok(match address.key {
+            None => Self::Block(address.block),
+            Some(_) => Self::Instance(address),
+        })
     }
 }
 
@@ -119,11 +125,12 @@ impl From<Target> for String {
 }
 
 impl Target {
-    /// The block that is meant, or whose instance is.
-    pub fn block(&self) -> &Block {
+    /// Returns true if an instance of the block may be meant.
+    pub fn touches(&self, block: &Block) -> bool {
         match self {
-            Self::Block(block) => block,
-            Self::Instance(address) => &address.block,
+            Self::Block(own) => own == block,
+            Self::Instance(address) => address.block == *block,
+            Self::Module(path) => block.module.is_within(path),
         }
     }
 
@@ -132,6 +139,7 @@ impl Target {
         match self {
             Self::Block(block) => *block == address.block,
             Self::Instance(instance) => instance == address,
+            Self::Module(path) => address.block.module.is_within(path),
         }
     }
 }

@@ -12,7 +12,7 @@ mod gate;
 mod model;
 mod named;
 mod openai;
-pub(crate) mod output;
+mod output;
 pub(crate) mod projection;
 pub(crate) mod queue;
 pub(crate) mod rates;

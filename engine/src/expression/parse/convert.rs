@@ -367,7 +367,8 @@ fn root(first: &str, second: &str, range: Range) -> Result<Root, ExprError> {
             format!("`each` has no `{second}`"),
             "write `each.key` or `each.value`",
         )),
-        ("data" | "module" | "provider", _) => Err(error(
+        ("module", name) => Ok(Root::Module(name.into())),
+        ("data" | "provider", _) => Err(error(
             range,
             format!("`{first}` cannot be referred to"),
             "refer to variables (`var.x`), locals (`local.x`) and resources (`type.name`)",

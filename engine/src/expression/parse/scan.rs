@@ -107,7 +107,8 @@ impl<'a> Scanner<'a> {
             "local" => Some(Root::Local(second.into())),
             "each" if second == "key" => Some(Root::EachKey),
             "each" if second == "value" => Some(Root::EachValue),
-            "each" | "data" | "module" | "provider" => None,
+            "module" => Some(Root::Module(second.into())),
+            "each" | "data" | "provider" => None,
             ty => Some(Root::Resource(Block::new(ty, second))),
         }
     }

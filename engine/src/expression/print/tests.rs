@@ -3,7 +3,6 @@ use proptest::prelude::*;
 use super::super::Range;
 use super::super::parse::{Dialect, expression, residual, template};
 use super::*;
-use crate::address::Block;
 
 /// What `text` prints as, after checking that the print reads back to the same tree.
 fn check(text: &str, expected: &str) {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::address::{Block, Name};
+use crate::address::{Block, Name, local_shown};
 use crate::config::{Config, ResourceConfig};
 use crate::diagnostics::Diagnostic;
 use crate::plan::diagnostics;
@@ -35,8 +35,8 @@ pub(in crate::plan) fn exceeded(
     let block = blocks.into_iter().max_by_key(|(_, values)| *values);
     match (block, locals.largest()) {
         (block, Some((name, values))) if block.is_none_or(|(_, most)| most < values) => {
-            let span = config.locals.get(&name).map(|local| local.span);
-            diagnostics::too_many_values(span, &format!("local.{name}"), MILLIONS_MAX)
+            let span = config.locals.get(&name).map(|local| local.value.span);
+            diagnostics::too_many_values(span, &local_shown(&name), MILLIONS_MAX)
         }
         (Some((block, _)), _) => {
             let span = config.resources.get(block).map(|resource| resource.header);

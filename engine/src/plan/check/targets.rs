@@ -51,7 +51,7 @@ fn keys<'k>(
 
 fn instance(target: &Target) -> Option<&Address> {
     match target {
-        Target::Block(_) => None,
+        Target::Block(_) | Target::Module(_) => None,
         Target::Instance(address) => Some(address),
     }
 }

@@ -12,7 +12,7 @@ use crate::plan::limits;
 use crate::plan::limits::Spent;
 
 use crate::address::{Address, Block, Name};
-use crate::config::Config;
+use crate::config::{Config, LocalConfig};
 use crate::expression::evaluate::{self, Scope};
 use crate::expression::visit::roots;
 use crate::expression::{Expr, Root};
@@ -187,7 +187,7 @@ impl<'a> SpecScope<'a> {
 
     /// What a local is computed from.
     pub(in crate::plan) fn local_expression(&self, name: &Name) -> Option<&'a Expr> {
-        self.config.locals.get(name).map(|local| &local.expr)
+        self.config.locals.get(name).map(|local| &local.value.expr)
     }
 
     /// The keys of a block with `for_each`.
@@ -220,16 +220,18 @@ impl<'a> SpecScope<'a> {
         let broken = |message| Broken { message, over_secret: false };
         let mut last = Err(broken(format!("there is no local `{name}`")));
         let is_known = |name: &Name| self.locals.values().contains_key(name);
-        for (name, expr) in self.locals_before(name, &is_known) {
+        for (name, local) in self.locals_before(name, &is_known) {
             // A scope of its own, so that what the local looks at is known by itself.
             let own = self.apart();
             if self.planned.spent.is_over() {
                 return Err(broken("the plan would hold too many values".to_owned()));
             }
-            let datum = evaluate::evaluate_telling(expr, &own).map_err(|failure| Broken {
-                message: failure.error.message,
-                over_secret: failure.over_secret,
-            });
+            let datum = evaluate::evaluate_telling(&local.value.expr, &own)
+                .map_err(|failure| Broken {
+                    message: failure.error.message,
+                    over_secret: failure.over_secret,
+                })
+                .and_then(|datum| local.typed(datum).map_err(broken));
             last = datum.map(|datum| (datum, own.touched()));
             if let Ok((datum, _)) = &last {
                 self.spend(limits::weight(&datum.value));
@@ -247,9 +249,11 @@ impl<'a> SpecScope<'a> {
         }
         let mut last = Err(format!("there is no local `{name}`"));
         let is_known = |name: &Name| self.locals.sources().contains_key(name);
-        for (name, expr) in self.locals_before(name, &is_known) {
+        for (name, local) in self.locals_before(name, &is_known) {
             let own = self.apart();
-            last = evaluate::residual(expr, &own).map(Arc::new).map_err(|error| error.message);
+            last = evaluate::residual(&local.value.expr, &own)
+                .map(Arc::new)
+                .map_err(|error| error.message);
             self.locals.sources().insert(name.clone(), last.clone());
         }
         last
@@ -261,16 +265,16 @@ impl<'a> SpecScope<'a> {
         &self,
         last: &Name,
         is_known: &dyn Fn(&Name) -> bool,
-    ) -> Vec<(&'a Name, &'a Expr)> {
+    ) -> Vec<(&'a Name, &'a LocalConfig)> {
         let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
         let of = |name: &Name| self.config.locals.get_key_value(name);
         let mut open: Vec<_> = of(last).map(|local| (local, false)).into_iter().collect();
         while let Some(((name, local), is_ready)) = open.pop() {
             if is_ready {
-                order.push((name, &local.expr));
+                order.push((name, local));
             } else if (name == last || !is_known(name)) && seen.insert(name) {
                 open.push(((name, local), true));
-                roots(&local.expr, &mut |root, _| {
+                roots(&local.value.expr, &mut |root, _| {
                     if let Root::Local(other) = root {
                         open.extend(of(other).map(|local| (local, false)));
                     }
@@ -307,6 +311,7 @@ impl Scope for SpecScope<'_> {
             }
             Root::Resource(block) => self.resource(block, None),
             Root::Named(name) => Err(format!("there is no `{name}` here")),
+            Root::Module(name) => Err(format!("there is no module `{name}`")),
         }
     }
 

@@ -126,16 +126,17 @@ fn nothing_named(input: &PlanInput<'_>, target: &Target, option: &str) -> Diagno
         .chain(input.snapshot.entries.keys().map(|address| &address.block))
         .map(Block::to_string)
         .collect();
-    let meant = nearest(&target.block().to_string(), blocks.iter().map(String::as_str));
-    let named = match target {
-        Target::Block(block) => block.to_string(),
-        Target::Instance(address) => address.to_string(),
+    let named = target.to_string();
+    let word = match target {
+        Target::Instance(address) => address.block.to_string(),
+        Target::Block(_) | Target::Module(_) => named.clone(),
     };
+    let meant = nearest(&word, blocks.iter().map(String::as_str));
     diagnostics::nothing_named(&named, option, meant)
 }
 
 /// Returns true if the spec or the state has it. Keys of the spec are not known yet, so a block is enough.
 fn exists(input: &PlanInput<'_>, target: &Target) -> bool {
-    input.config.resources.contains_key(target.block())
+    input.config.resources.keys().any(|block| target.touches(block))
         || input.snapshot.entries.keys().any(|address| target.names(address))
 }

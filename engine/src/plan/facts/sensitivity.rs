@@ -36,7 +36,7 @@ impl<'a> Taint<'a> {
     pub(in crate::plan) fn of(config: &'a Config) -> Self {
         let mut flows = Flows { config, uses: FxHashMap::default() };
         for (name, local) in &config.locals {
-            flows.add(&local.expr, Node::Local(name), None);
+            flows.add(&local.value.expr, Node::Local(name), None);
         }
         config.resources.values().for_each(|resource| flows.add_resource(resource));
         let mut tainted = FxHashSet::default();

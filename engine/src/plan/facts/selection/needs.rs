@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::address::{Address, Block, Name};
+use crate::address::{Address, Block, ModulePath, Name};
 use crate::config::Config;
 use crate::expression::visit::walk;
 use crate::expression::{Expr, Kind, Root};
@@ -13,11 +13,14 @@ use crate::value::Value;
 
 /// What the block of a target refers to, or names in `depends_on`.
 pub(in crate::plan) fn of(config: &Config, target: &Target) -> Vec<Target> {
-    let Some(resource) = config.resources.get(target.block()) else { return Vec::new() };
-    let key = match target {
-        Target::Block(_) => None,
-        Target::Instance(address) => address.key.as_ref(),
+    let (block, key) = match target {
+        Target::Block(block) => (block, None),
+        Target::Instance(address) => (&address.block, address.key.as_ref()),
+        Target::Module(path) => {
+            return inside(config, path).flat_map(|block| of(config, &block)).collect();
+        }
     };
+    let Some(resource) = config.resources.get(block) else { return Vec::new() };
     let mut search = Search { config, key, found: BTreeSet::new(), locals: BTreeSet::new() };
     for (address, _) in &resource.depends_on {
         search.add(&address.block, address.key.as_ref());
@@ -52,11 +55,24 @@ pub(in crate::plan) fn reached(
 
 /// What refers to a target, or names it in `depends_on`, directly.
 pub(in crate::plan) fn users(config: &Config, graph: &Graph, target: &Target) -> Vec<Target> {
-    let users = graph.dependents(target.block()).into_iter();
     match target {
-        Target::Block(_) => users.cloned().map(Target::Block).collect(),
-        Target::Instance(own) => users.filter_map(|user| user_of(config, own, user)).collect(),
+        Target::Block(block) => {
+            graph.dependents(block).into_iter().cloned().map(Target::Block).collect()
+        }
+        Target::Instance(own) => {
+            let users = graph.dependents(&own.block).into_iter();
+            users.filter_map(|user| user_of(config, own, user)).collect()
+        }
+        Target::Module(path) => {
+            inside(config, path).flat_map(|block| users(config, graph, &block)).collect()
+        }
     }
+}
+
+/// The blocks of a module.
+fn inside<'a>(config: &'a Config, path: &'a ModulePath) -> impl Iterator<Item = Target> + 'a {
+    let blocks = config.resources.keys().filter(|block| block.module.is_within(path));
+    blocks.cloned().map(Target::Block)
 }
 
 /// Which instances of a block that refers to another one refer to a certain instance of that: all, none, or
@@ -116,9 +132,9 @@ impl<'a> Search<'a> {
         });
         for name in locals {
             if self.locals.insert(name)
-                && let Some(value) = self.config.locals.get(name)
+                && let Some(local) = self.config.locals.get(name)
             {
-                self.look_at(&value.expr);
+                self.look_at(&local.value.expr);
             }
         }
     }

@@ -1,0 +1,74 @@
+//! Fetching repositories with the `git` of this machine. Only `plumb init` does.
+
+use std::path::Path;
+use std::process::Command;
+
+use engine::config::modules::source::Repository;
+
+use super::lock::{Locked, digest};
+use crate::error::CommandError;
+
+/// The protocols that git may use: others would let an address run a command.
+const PROTOCOLS: &str = "https:http:ssh:git:file";
+
+/// Fetches a repository at its revision into a new folder, without its history.
+pub(super) fn fetch(repository: &Repository, folder: &Path) -> Result<Locked, CommandError> {
+    let Repository { url, revision } = repository;
+    if revision.starts_with('-') || url.starts_with('-') {
+        return Err(CommandError::new(format!("{revision} is not a revision")));
+    }
+    let git = Git { folder, repository };
+    std::fs::create_dir_all(folder).map_err(|error| {
+        CommandError::caused(format_args!("cannot make {}", folder.display()), &error)
+    })?;
+    git.run(&["init", "--quiet"])?;
+    // A server need not give a single commit by its hash: everything is fetched then.
+    let single = git.run(&["fetch", "--quiet", "--depth", "1", url, revision]);
+    let checked_out = match single {
+        Ok(_) => "FETCH_HEAD",
+        Err(_) => {
+            git.run(&["fetch", "--quiet", "--tags", url, "+refs/heads/*:refs/remotes/all/*"])?;
+            revision
+        }
+    };
+    git.run(&["checkout", "--quiet", "--detach", checked_out, "--"])?;
+    let commit = git.run(&["rev-parse", "HEAD"])?.trim().to_owned();
+    let fail = |error: std::io::Error| {
+        CommandError::caused(format_args!("cannot read {}", folder.display()), &error)
+    };
+    std::fs::remove_dir_all(folder.join(".git")).map_err(fail)?;
+    Ok(Locked { commit, digest: digest(folder).map_err(fail)? })
+}
+
+struct Git<'a> {
+    folder: &'a Path,
+    repository: &'a Repository,
+}
+
+impl Git<'_> {
+    /// Runs git in the folder; returns what it printed.
+    fn run(&self, arguments: &[&str]) -> Result<String, CommandError> {
+        let Repository { url, revision } = self.repository;
+        let output = Command::new("git")
+            .args(["-c", "core.autocrlf=false", "-c", "advice.detachedHead=false"])
+            .args(arguments)
+            .current_dir(self.folder)
+            .env("GIT_ALLOW_PROTOCOL", PROTOCOLS)
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env_remove("GIT_DIR")
+            .env_remove("GIT_WORK_TREE")
+            .output()
+            .map_err(|error| {
+                CommandError::caused("cannot run `git`, which fetches modules", &error)
+                    .help("install git, or use a folder as the `source` of the module")
+            })?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        Err(CommandError::new(format!("cannot fetch {url} at {revision}: {}", said.join("; "))).help(
+            "check the address and the revision; git must be able to read it without asking for a password",
+        ))
+    }
+}

@@ -1,0 +1,110 @@
+//! A call: one `[module.NAME]` block, read against the module that it calls.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::say;
+use crate::address::Name;
+use crate::config::constant::constant;
+use crate::config::variables::{Declaration, declarations};
+use crate::config::{Document, Item, ModuleSource, RawBlock};
+use crate::diagnostics::{Diagnostics, Span};
+use crate::value::Value;
+
+/// The keys of a call that are not inputs.
+const RESERVED: [&str; 7] =
+    ["depends_on", "enabled", "folder", "for_each", "providers", "revision", "source"];
+
+/// A module as it is called: its document, and the inputs that it declares.
+pub(super) struct Module {
+    pub(super) document: Arc<Document>,
+    pub(super) inputs: BTreeMap<Name, Declaration>,
+}
+
+/// Reads what every instance of a module has in common; what is wrong in it is said once.
+pub(super) fn module(document: &Arc<Document>, diagnostics: &mut Diagnostics) -> Module {
+    let foreign = document.providers.values().map(|raw| ("provider", raw));
+    let foreign = foreign.chain(document.imports.iter().map(|raw| ("import", raw)));
+    for (word, raw) in foreign.chain(document.state.iter().map(|raw| ("state", raw))) {
+        diagnostics.push(say::not_in_a_module(word, raw.header));
+    }
+    for (name, raw) in &document.variables {
+        if RESERVED.contains(&&**name) {
+            diagnostics.push(say::reserved_variable(name, raw.header));
+        }
+    }
+    let inputs = declarations(document, diagnostics);
+    Module { document: Arc::clone(document), inputs }
+}
+
+/// A call that can be carried out.
+pub(super) struct Call<'a> {
+    pub(super) raw: &'a RawBlock,
+    pub(super) source: ModuleSource,
+    /// The provider instance that each name in the module stands for.
+    pub(super) providers: BTreeMap<Name, Name>,
+}
+
+impl<'a> Call<'a> {
+    /// Reads a call; none if it cannot be carried out, which is said.
+    pub(super) fn new(
+        raw: &'a RawBlock,
+        from: &ModuleSource,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Self> {
+        // The shell, which reads modules, says what is wrong with a source.
+        let source = ModuleSource::of(raw, from).ok()?;
+        let providers = providers(raw, diagnostics);
+        Some(Self { raw, source, providers })
+    }
+
+    /// The place that stands for the call.
+    pub(super) fn at(&self) -> Span {
+        self.raw.header
+    }
+
+    /// The value of a key that is none of the inputs.
+    pub(super) fn own(&self, key: &str) -> Option<&'a Item> {
+        self.raw.items.get(key)
+    }
+
+    /// The inputs that the call gives.
+    pub(super) fn given(&self) -> impl Iterator<Item = (&'a Name, &'a Item)> {
+        self.raw.items.iter().filter(|(name, _)| !RESERVED.contains(&&***name))
+    }
+
+    /// Checks the names of the inputs.
+    pub(super) fn check(&self, module: &Module, diagnostics: &mut Diagnostics) {
+        let mut given = BTreeSet::new();
+        for (name, item) in self.given() {
+            given.insert(name);
+            if !module.inputs.contains_key(name) {
+                let known = module.inputs.keys().map(|name| &**name);
+                diagnostics.push(say::unknown_input(name, item.key, known));
+            }
+        }
+        let is_missing = |(name, input): &(&Name, &Declaration)| {
+            input.default.is_none() && !given.contains(name)
+        };
+        let missing: Vec<&str> =
+            module.inputs.iter().filter(is_missing).map(|(name, _)| &**name).collect();
+        if !missing.is_empty() {
+            diagnostics.push(say::missing_inputs(&missing, self.at()));
+        }
+    }
+}
+
+fn providers(raw: &RawBlock, diagnostics: &mut Diagnostics) -> BTreeMap<Name, Name> {
+    let Some(item) = raw.items.get("providers") else { return BTreeMap::new() };
+    let names = match constant(&item.value.expr) {
+        Some(Value::Map(entries)) => entries
+            .iter()
+            .map(|(name, value)| Some((name.clone(), Name::from(value.as_str()?))))
+            .collect::<Option<BTreeMap<_, _>>>(),
+        _ => None,
+    };
+    names.unwrap_or_else(|| {
+        diagnostics.push(say::bad_providers(item.value.span));
+        BTreeMap::new()
+    })
+}

@@ -1,0 +1,438 @@
+//! A document and the modules that it calls as one flat document.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::call::{self, Call, Module};
+use super::instances::{self, Instance, KnownValues};
+use super::references::{self, Entry, References};
+use super::say;
+use crate::address::{Address, Block, ModulePath, Name};
+use crate::config::{Document, Item, LocalConfig, ModuleSource, RawBlock, SpecExpr, Variable};
+use crate::diagnostics::{Diagnostics, Span};
+use crate::expression::{Call as FunctionCall, Expr, Kind, Root};
+use crate::types::Type;
+use crate::value::Value;
+
+/// The most instances of modules, all levels together.
+const INSTANCES_MAX: usize = 10_000;
+
+/// A flat document.
+pub(in crate::config) struct Expanded {
+    /// The document, without calls.
+    pub(in crate::config) document: Document,
+    /// The declared types of inputs, by their names in the whole spec.
+    pub(in crate::config) input_types: BTreeMap<Name, Type>,
+    /// The provider instances that names in a module stand for.
+    pub(in crate::config) providers: BTreeMap<ModulePath, BTreeMap<Name, Name>>,
+    /// The modules with something wrong in them, so that what they hold is not known.
+    pub(in crate::config) unknown: Vec<ModulePath>,
+}
+
+/// Puts the instances of all modules into a document.
+pub(in crate::config) fn expand(
+    document: Document,
+    variables: &BTreeMap<Name, Variable>,
+    files: &BTreeMap<String, Arc<str>>,
+    diagnostics: &mut Diagnostics,
+) -> Expanded {
+    let mut expanded = Expanded {
+        document,
+        input_types: BTreeMap::new(),
+        providers: BTreeMap::new(),
+        unknown: Vec::new(),
+    };
+    if expanded.document.modules.is_empty() {
+        return expanded;
+    }
+    let calls = Arc::new(std::mem::take(&mut expanded.document.modules));
+    let library = std::mem::take(&mut expanded.document.library);
+    for module in library.values() {
+        expanded.document.files.extend(module.files.iter().cloned());
+        expanded.document.broken.extend(module.broken.iter().copied());
+    }
+    let mut expansion = Expansion {
+        expanded,
+        library,
+        modules: BTreeMap::new(),
+        locals: BTreeMap::new(),
+        variables,
+        files,
+        diagnostics,
+        instances: 0,
+    };
+    expansion.add_root(&calls);
+    expansion.add_calls(&Caller {
+        path: ModulePath::root(),
+        sources: vec![ModuleSource::default()],
+        calls,
+    });
+    expansion.finish()
+}
+
+/// A document whose calls are carried out.
+struct Caller {
+    path: ModulePath,
+    /// The sources of the modules around it and its own, from the outside in.
+    sources: Vec<ModuleSource>,
+    calls: Arc<BTreeMap<Name, RawBlock>>,
+}
+
+struct Expansion<'a> {
+    expanded: Expanded,
+    library: BTreeMap<ModuleSource, Arc<Document>>,
+    /// The modules that were read, by source.
+    modules: BTreeMap<ModuleSource, Arc<Module>>,
+    /// The locals of the whole spec so far, for what is computed on the way.
+    locals: BTreeMap<Name, LocalConfig>,
+    variables: &'a BTreeMap<Name, Variable>,
+    files: &'a BTreeMap<String, Arc<str>>,
+    diagnostics: &'a mut Diagnostics,
+    instances: usize,
+}
+
+impl Expansion<'_> {
+    /// Puts the references of the spec itself to modules into the names of the whole.
+    fn add_root(&mut self, calls: &BTreeMap<Name, RawBlock>) {
+        let path = ModulePath::root();
+        let mut references =
+            References { path: &path, calls, each: None, diagnostics: self.diagnostics };
+        let document = &mut self.expanded.document;
+        for item in document.locals.values_mut() {
+            references.item(item);
+        }
+        let blocks = document.resources.values_mut().chain(document.outputs.values_mut());
+        for block in blocks.chain(document.checks.values_mut()) {
+            block.items.values_mut().for_each(|item| references.item(item));
+        }
+        for (name, item) in &document.locals {
+            let local = LocalConfig { value: item.value.clone(), ty: None };
+            self.locals.insert(name.clone(), local);
+        }
+    }
+
+    /// Carries out the calls of a document: each after those whose outputs say which instances it has.
+    fn add_calls(&mut self, caller: &Caller) {
+        let from = caller.sources.last().cloned().unwrap_or_default();
+        let mut open: Vec<(&Name, Call<'_>)> = Vec::new();
+        for (name, raw) in &*caller.calls {
+            if let Some(call) = Call::new(raw, &from, self.diagnostics) {
+                open.push((name, call));
+            }
+        }
+        while !open.is_empty() {
+            let paths: Vec<ModulePath> =
+                open.iter().map(|(name, _)| caller.path.join(name, None)).collect();
+            let ready = open.iter().position(|(_, call)| !self.waits(caller, call, &paths));
+            // Calls that wait for one another are carried out all the same: what is missing is said of their values.
+            let (name, call) = open.remove(ready.unwrap_or_default());
+            self.add_call(caller, name, &call);
+        }
+    }
+
+    fn waits(&mut self, caller: &Caller, call: &Call<'_>, open: &[ModulePath]) -> bool {
+        ["for_each", "enabled"].into_iter().filter_map(|key| call.own(key)).any(|item| {
+            let value = self.in_whole(caller, None, &item.value);
+            instances::waits_for(&value, &self.locals, open)
+        })
+    }
+
+    /// A value of a call in the names of the whole spec.
+    fn in_whole(&mut self, caller: &Caller, each: Option<Entry>, value: &SpecExpr) -> SpecExpr {
+        let mut value = value.clone();
+        let (path, calls) = (&caller.path, &*caller.calls);
+        References { path, calls, each, diagnostics: self.diagnostics }.value(&mut value);
+        value
+    }
+
+    fn add_call(&mut self, caller: &Caller, name: &Name, call: &Call<'_>) {
+        let path = caller.path.join(name, None);
+        let Some(module) = self.module(&call.source) else {
+            return self.expanded.unknown.push(path);
+        };
+        if caller.sources.contains(&call.source) {
+            self.diagnostics.push(say::endless(&path, call.at()));
+            return self.expanded.unknown.push(path);
+        }
+        call.check(&module, self.diagnostics);
+        let Some(instances) = self.instances_of(caller, name, call) else {
+            return self.expanded.unknown.push(path);
+        };
+        for instance in &instances {
+            self.instances += 1;
+            if self.instances > INSTANCES_MAX {
+                if self.instances == INSTANCES_MAX + 1 {
+                    self.diagnostics.push(say::too_many(INSTANCES_MAX, call.at()));
+                }
+                return self.expanded.unknown.push(path);
+            }
+            self.add_instance(caller, call, &module, instance);
+        }
+        if call.own("for_each").is_some() {
+            let entry = |instance: &Instance| {
+                let key = instance.entry.as_ref()?.key.clone();
+                Some((key, references::whole(&instance.path)))
+            };
+            let all = instances.iter().filter_map(entry);
+            self.add_table(references::whole(&path), all.collect(), call.at());
+        }
+    }
+
+    /// A module that is called, read once.
+    fn module(&mut self, source: &ModuleSource) -> Option<Arc<Module>> {
+        if let Some(module) = self.modules.get(source) {
+            return Some(Arc::clone(module));
+        }
+        let module = Arc::new(call::module(self.library.get(source)?, self.diagnostics));
+        self.modules.insert(source.clone(), Arc::clone(&module));
+        Some(module)
+    }
+
+    /// The instances of a call; none where they cannot be known, which is said.
+    fn instances_of(
+        &mut self,
+        caller: &Caller,
+        name: &Name,
+        call: &Call<'_>,
+    ) -> Option<Vec<Instance>> {
+        let path = caller.path.join(name, None);
+        let Some(item) = call.own("for_each") else {
+            return Some(vec![Instance { path, entry: None }]);
+        };
+        let value = self.in_whole(caller, None, &item.value);
+        let keys = match instances::keys(&value, &self.known()) {
+            Ok(keys) => keys,
+            Err(diagnostic) => {
+                self.diagnostics.push(*diagnostic);
+                return None;
+            }
+        };
+        let entries = (!keys.are_values).then(|| references::entries(&path));
+        if let Some(name) = &entries {
+            self.add_local(name.clone(), value, None);
+        }
+        let instance = |key: &Name| Instance {
+            path: caller.path.join(name, Some(key)),
+            entry: Some(Entry { key: key.clone(), entries: entries.clone() }),
+        };
+        Some(keys.keys.iter().map(instance).collect())
+    }
+
+    fn known(&self) -> KnownValues<'_> {
+        KnownValues { variables: self.variables, files: self.files, locals: &self.locals }
+    }
+
+    fn add_instance(
+        &mut self,
+        caller: &Caller,
+        call: &Call<'_>,
+        module: &Module,
+        instance: &Instance,
+    ) {
+        let enabled = call.own("enabled").map(|item| {
+            let value = self.in_whole(caller, instance.entry.clone(), &item.value);
+            instances::is_enabled(&value, &self.known())
+        });
+        match enabled {
+            None | Some(Ok(true)) => {}
+            Some(Ok(false)) => return self.add_absent(module, instance, call.at()),
+            Some(Err(diagnostic)) => {
+                self.diagnostics.push(*diagnostic);
+                return self.add_absent(module, instance, call.at());
+            }
+        }
+        self.add_inputs(caller, call, module, instance);
+        self.add_providers(caller, call, &instance.path);
+        let calls = Arc::new(module.document.modules.clone());
+        self.add_body(module, &instance.path, &calls, call.at());
+        let sources = caller.sources.iter().chain([&call.source]).cloned().collect();
+        self.add_calls(&Caller { path: instance.path.clone(), sources, calls });
+        if let Some(item) = call.own("depends_on") {
+            self.add_dependencies(&caller.path, &instance.path, item);
+        }
+    }
+
+    /// Defines the outputs of an instance that does not exist: nothing.
+    fn add_absent(&mut self, module: &Module, instance: &Instance, at: Span) {
+        let nothing = |at: Span| SpecExpr { expr: Expr::literal(Value::Null), span: at };
+        for name in module.document.outputs.keys() {
+            self.add_local(instance.path.name_of(name), nothing(at), None);
+        }
+        self.add_local(references::whole(&instance.path), nothing(at), None);
+    }
+
+    fn add_inputs(
+        &mut self,
+        caller: &Caller,
+        call: &Call<'_>,
+        module: &Module,
+        instance: &Instance,
+    ) {
+        for (name, input) in &module.inputs {
+            let given = call.raw.items.get(name);
+            let mut value = match (given, &input.default) {
+                (Some(item), _) => self.in_whole(caller, instance.entry.clone(), &item.value),
+                (None, Some(default)) => default.clone(),
+                (None, None) => SpecExpr { expr: Expr::literal(Value::Null), span: call.at() },
+            };
+            // A missing input was said; as one of no type it causes no other mistake.
+            let is_missing = given.is_none() && input.default.is_none();
+            let ty = (!is_missing).then(|| input.ty.clone());
+            if input.is_sensitive {
+                value = sensitive(value);
+            }
+            self.add_local(references::input(&instance.path, name), value, ty);
+        }
+    }
+
+    fn add_providers(&mut self, caller: &Caller, call: &Call<'_>, path: &ModulePath) {
+        let outer = self.expanded.providers.get(&caller.path);
+        let resolve = |name: &Name| outer.and_then(|outer| outer.get(name)).unwrap_or(name).clone();
+        let mut names = outer.cloned().unwrap_or_default();
+        names.extend(call.providers.iter().map(|(inner, name)| (inner.clone(), resolve(name))));
+        if !names.is_empty() {
+            self.expanded.providers.insert(path.clone(), names);
+        }
+    }
+
+    /// Adds what stands in a module, under the path of one instance.
+    fn add_body(
+        &mut self,
+        module: &Module,
+        path: &ModulePath,
+        calls: &BTreeMap<Name, RawBlock>,
+        at: Span,
+    ) {
+        let document = &module.document;
+        let mut references = References { path, calls, each: None, diagnostics: self.diagnostics };
+        let mut changed = |raw: &RawBlock| {
+            let mut raw = raw.clone();
+            raw.items.values_mut().for_each(|item| references.item(item));
+            raw
+        };
+        let flat = &mut self.expanded.document;
+        for (block, raw) in &document.resources {
+            let mut raw = changed(raw);
+            place_dependencies(&mut raw, path);
+            flat.resources.insert(block.within(path), raw);
+        }
+        for (name, raw) in &document.checks {
+            flat.checks.insert(path.name_of(name), changed(raw));
+        }
+        let mut locals: Vec<(Name, SpecExpr)> = Vec::new();
+        for (name, item) in &document.locals {
+            let mut value = item.value.clone();
+            references.value(&mut value);
+            locals.push((references::local(path, name), value));
+        }
+        let mut outputs = Vec::new();
+        for (name, raw) in &document.outputs {
+            outputs.push((name.clone(), path.name_of(name)));
+            if let Some(item) = raw.items.get("value") {
+                let mut value = item.value.clone();
+                references.value(&mut value);
+                let flag = raw.items.get("sensitive").map(|item| &item.value.expr.kind);
+                let is_open = matches!(flag, None | Some(Kind::Literal(Value::Bool(false))));
+                locals.push((path.name_of(name), if is_open { value } else { sensitive(value) }));
+            }
+        }
+        for (name, value) in locals {
+            self.add_local(name, value, None);
+        }
+        self.add_table(references::whole(path), outputs, at);
+    }
+
+    /// Adds the addresses that a call comes after to all blocks of the instance.
+    fn add_dependencies(&mut self, caller: &ModulePath, path: &ModulePath, item: &Item) {
+        let Kind::List(items) = &item.value.expr.kind else { return };
+        let mut items = items.clone();
+        for item in &mut items {
+            place_address(item, caller);
+        }
+        for (block, raw) in &mut self.expanded.document.resources {
+            if !block.module.is_within(path) {
+                continue;
+            }
+            let mut own = raw.items.get("depends_on").cloned().unwrap_or_else(|| item.clone());
+            match &mut own.value.expr.kind {
+                Kind::List(given) if raw.items.contains_key("depends_on") => {
+                    given.extend(items.iter().cloned());
+                }
+                kind => *kind = Kind::List(items.clone()),
+            }
+            raw.items.insert("depends_on".into(), own);
+        }
+    }
+
+    /// Puts the blocks of a module in the place of each `depends_on` that names the module.
+    fn finish(mut self) -> Expanded {
+        let resources = &mut self.expanded.document.resources;
+        let blocks: Vec<Block> =
+            resources.keys().filter(|block| !block.module.is_root()).cloned().collect();
+        for raw in resources.values_mut() {
+            let Some(mut item) = raw.items.get("depends_on").cloned() else { continue };
+            if let Kind::List(items) = &mut item.value.expr.kind {
+                *items = items.iter().flat_map(|item| blocks_of(item, &blocks)).collect();
+                raw.items.insert("depends_on".into(), item);
+            }
+        }
+        self.expanded
+    }
+
+    /// Adds a local that is a table of others.
+    fn add_table(&mut self, name: Name, entries: Vec<(Name, Name)>, at: Span) {
+        let entry = |(key, local): (Name, Name)| {
+            let reference = Expr::nowhere(Kind::Root(Root::Local(local)));
+            (Expr::literal(Value::String(key)), reference)
+        };
+        let table = Kind::Map(entries.into_iter().map(entry).collect());
+        self.add_local(name, SpecExpr { expr: Expr::nowhere(table), span: at }, None);
+    }
+
+    fn add_local(&mut self, name: Name, value: SpecExpr, ty: Option<Type>) {
+        let item = Item { key: value.span, value: value.clone() };
+        self.expanded.document.locals.insert(name.clone(), item);
+        if let Some(ty) = &ty {
+            self.expanded.input_types.insert(name.clone(), ty.clone());
+        }
+        self.locals.insert(name, LocalConfig { value, ty });
+    }
+}
+
+/// A value that counts as sensitive.
+fn sensitive(value: SpecExpr) -> SpecExpr {
+    let range = value.expr.range;
+    let call =
+        FunctionCall { name: "sensitive".into(), arguments: vec![value.expr], spread: false };
+    SpecExpr { expr: Expr { kind: Kind::Call(Box::new(call)), range }, span: value.span }
+}
+
+/// Puts the addresses of `depends_on` into the names of the whole spec.
+fn place_dependencies(raw: &mut RawBlock, path: &ModulePath) {
+    let Some(mut item) = raw.items.get("depends_on").cloned() else { return };
+    if let Kind::List(items) = &mut item.value.expr.kind {
+        for item in items {
+            place_address(item, path);
+        }
+    }
+    raw.items.insert("depends_on".into(), item);
+}
+
+fn place_address(item: &mut Expr, path: &ModulePath) {
+    let Kind::Literal(Value::String(text)) = &mut item.kind else { return };
+    if text.parse::<Address>().is_ok() || text.parse::<ModulePath>().is_ok() {
+        *text = path.name_of(text);
+    }
+}
+
+/// The blocks that an item of `depends_on` stands for, where it is a module; else the item.
+fn blocks_of(item: &Expr, blocks: &[Block]) -> Vec<Expr> {
+    let Kind::Literal(Value::String(text)) = &item.kind else { return vec![item.clone()] };
+    let Ok(module) = text.parse::<ModulePath>() else { return vec![item.clone()] };
+    let inside = blocks.iter().filter(|block| block.module.is_within(&module));
+    let reference = |block: &Block| Expr {
+        kind: Kind::Literal(Value::string(block.to_string())),
+        range: item.range,
+    };
+    inside.map(reference).collect()
+}
