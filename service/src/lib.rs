@@ -15,6 +15,7 @@ mod billing;
 mod body;
 mod catalog;
 mod clock;
+mod console;
 mod description;
 mod faults;
 mod gate;

@@ -15,6 +15,8 @@ pub(crate) enum Kind {
     Invalid,
     /// The key is missing or wrong.
     Unauthorized,
+    /// Who asks may not.
+    Forbidden,
     /// There is no such object.
     NotFound,
     /// The request is not as the description of the API says.
@@ -100,6 +102,7 @@ impl Problem {
         match self.kind {
             Kind::Invalid => 400,
             Kind::Unauthorized => 401,
+            Kind::Forbidden => 403,
             Kind::NotFound => 404,
             Kind::TimedOut => 408,
             Kind::Conflict => 409,

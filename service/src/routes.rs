@@ -13,19 +13,21 @@ use crate::auth::Principal;
 use crate::keys::Interface;
 use crate::problem::{Kind, Problem};
 use crate::rest::answer;
-use crate::{gate, graphql, jobs, metrics, readiness, request_id, rest, v2};
+use crate::{console, gate, graphql, jobs, metrics, readiness, request_id, rest, v2};
 
 /// The router of the whole service.
 pub(crate) fn router(app: &Arc<App>) -> Router {
-    Router::new()
+    let api = Router::new()
         .nest("/v1", rest::router(app))
         .nest("/v2", v2::router(app))
-        .nest("/v2/{endpoint}", jobs::router(app))
-        .route("/graphql", axum::routing::any(graphql::handle))
+        .nest("/v2/{endpoint}", jobs::router(app));
+    let console = console::router(app, api.clone().with_state(Arc::clone(app)));
+    api.route("/graphql", axum::routing::any(graphql::handle))
         .route("/lease", get(lease))
         .route("/healthz", get(readiness::alive))
         .route("/readyz", get(readiness::ready))
         .route("/metrics", get(metrics::answer))
+        .merge(console)
         .fallback(nowhere)
         .layer(from_fn_with_state(Arc::clone(app), observe))
         .with_state(Arc::clone(app))

@@ -12,7 +12,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::named::Named;
 use super::output;
-use super::queue::{self, Drained, Queue};
+use super::projection::Subscription;
+use super::queue::{self, Drained, NewJob, PURGE, Queue};
 use super::rates::{self, Limit, Permit};
 use super::record::Job;
 use super::submission::{self, RUN_MAX, RUNSYNC_MAX, Submission};
@@ -55,8 +56,9 @@ pub(super) async fn run(
     let body = body(request, RUN_MAX).await?;
     // Not before: a body that is slow to come would keep others out.
     let _permit = enter(&app, &endpoint, rates::RUN)?;
-    let submission = Submission::parse(&body)?;
-    let job = keep(&app, &endpoint, submission, None, None).await?;
+    let retention_ms = millis(app.options.timing.retention);
+    let new = NewJob::new(Submission::parse(&body)?, false, retention_ms);
+    let job = accept(&app, &endpoint, new, None).await?;
     note(entry.as_ref(), &job.id);
     Ok(json_response(StatusCode::OK, &job.reference()))
 }
@@ -74,17 +76,19 @@ pub(super) async fn runsync(
     let retention = if explicit { wait_ms.min(SYNC_RETENTION_MAX_MS).max(kept) } else { kept };
     let body = body(request, RUNSYNC_MAX).await?;
     let _permit = enter(&app, &endpoint, rates::RUNSYNC)?;
-    let submission = Submission::parse(&body)?;
+    let new = NewJob::new(Submission::parse(&body)?, true, retention);
     drop(body);
     let deadline = Instant::now() + duration(wait_ms);
     let waiting_client = WaitingClient::new(&app, &endpoint);
-    let job = keep(&app, &endpoint, submission, Some(retention), Some(&waiting_client)).await?;
+    let subscription = app.queue.projection.subscribe(&new.id);
+    let job = accept(&app, &endpoint, new, Some(&waiting_client)).await?;
     note(entry.as_ref(), &job.id);
-    let job = settled(&app, &endpoint, &job.id, deadline).await?;
+    let job = settled(&app, job, subscription, deadline).await?;
     waiting_client.was_answered();
     if job.state.is_final() {
         return output::answer(&app, &job).await;
     }
+    app.store.sync().await?;
     Ok(json_response(StatusCode::OK, &job.reference()))
 }
 
@@ -114,7 +118,10 @@ pub(super) async fn status_sync(
 ) -> Answer {
     let _permit = enter(&app, &endpoint, rates::STATUS)?;
     let wait_ms = submission::wait(auth::query(&uri, "wait").as_deref())?;
-    let job = settled(&app, &endpoint, &id, Instant::now() + duration(wait_ms)).await?;
+    let deadline = Instant::now() + duration(wait_ms);
+    let subscription = app.queue.projection.subscribe(&id);
+    let job = read(&app, &endpoint, &id).await?;
+    let job = settled(&app, job, subscription, deadline).await?;
     output::answer(&app, &job).await
 }
 
@@ -139,7 +146,7 @@ pub(super) async fn stream(
     let deadline = Instant::now() + hold;
     let subscription = app.queue.projection.subscribe(&id);
     loop {
-        let mut bell = std::pin::pin!(subscription.notify().notified());
+        let mut bell = std::pin::pin!(subscription.news().notified());
         bell.as_mut().enable();
         let (of, job) = (endpoint.clone(), id.clone());
         let drain = move |tx: &crate::store::Tx<'_>| Queue::drain(tx, &of, &job, STREAM_ANSWER_MAX);
@@ -211,10 +218,24 @@ pub(super) async fn retry(
 /// `POST /purge-queue`
 pub(super) async fn purge(State(app): Running, Named(endpoint): Named<String>) -> Answer {
     let _permit = enter(&app, &endpoint, rates::PURGE)?;
-    let queue = app.queue.clone();
-    let removed = app.store.write(move |tx| queue.purge(tx, &endpoint)).await?;
+    let purging = tokio::spawn(purge_queue(Arc::clone(&app), endpoint));
+    let removed = purging.await.unwrap_or_else(|_| Err(Problem::because("a purge panicked")))?;
     app.say(&format!("{removed} queued jobs removed"));
     Ok(json_response(StatusCode::OK, &json!({ "removed": removed, "status": "completed" })))
+}
+
+/// Removes the jobs that are in the queue now, in many small writes; it goes on when the client leaves.
+async fn purge_queue(app: Arc<App>, endpoint: String) -> Result<usize, Problem> {
+    let (position, mut removed) = (app.queue.projection.last_position(), 0);
+    loop {
+        let (queue, endpoint) = (app.queue.clone(), endpoint.clone());
+        let write = move |tx: &crate::store::Tx<'_>| queue.purge(tx, &endpoint, position);
+        let count = app.store.write(write).await?;
+        removed += count;
+        if count < usize::from(PURGE) {
+            return Ok(removed);
+        }
+    }
 }
 
 /// `GET /health`
@@ -259,40 +280,34 @@ pub(super) async fn requests(State(app): Running, Named(endpoint): Named<String>
     Ok(json_response(StatusCode::OK, &json!({ "requests": shown })))
 }
 
-/// Puts a job into the queue whose client waits for its answer.
+/// Puts a job into the queue; its client may wait for its answer.
 pub(super) async fn accept(
     app: &Arc<App>,
     endpoint: &str,
-    submission: Submission,
-    waiting_client: &WaitingClient,
-) -> Result<Job, Problem> {
-    let retention_ms = millis(app.options.timing.retention_sync);
-    keep(app, endpoint, submission, Some(retention_ms), Some(waiting_client)).await
-}
-
-async fn keep(
-    app: &Arc<App>,
-    endpoint: &str,
-    submission: Submission,
-    sync_retention_ms: Option<i64>,
+    new: NewJob,
     waiting_client: Option<&WaitingClient>,
 ) -> Result<Job, Problem> {
     let (queue, endpoint) = (app.queue.clone(), endpoint.to_owned());
-    let retention_ms = millis(app.options.timing.retention);
     let submitted = waiting_client.map(WaitingClient::submitted);
     let running = Arc::clone(app);
     let write = move |tx: &crate::store::Tx<'_>| {
         if running.options.refuse_full_volumes {
             check_volumes(&running, tx, &endpoint)?;
         }
-        let job = queue.submit(tx, &endpoint, &submission, sync_retention_ms, retention_ms)?;
+        let job = queue.submit(tx, &endpoint, &new)?;
         if let Some(submitted) = submitted {
             let id = job.id.clone();
             tx.after(move || submitted(id));
         }
         Ok(job)
     };
-    app.store.write(write).await
+    if waiting_client.is_some() {
+        // Its client gets the result, which is durable with all that was written before, or a
+        // reference after [`Store::sync`].
+        app.store.write_soon(write).await
+    } else {
+        app.store.write(write).await
+    }
 }
 
 /// Refuses a job of an endpoint with a volume that holds more than its size.
@@ -315,27 +330,29 @@ pub(super) async fn body(request: Request, limit: usize) -> Result<Received, Pro
     })
 }
 
-/// The job once it has ended, else as it is at the deadline.
+/// The job once it has ended, else as it is at the deadline. It was looked at after the subscription
+/// began.
 async fn settled(
     app: &Arc<App>,
-    endpoint: &str,
-    id: &str,
+    mut job: Job,
+    mut subscription: Subscription,
     deadline: Instant,
 ) -> Result<Job, Problem> {
-    let subscription = app.queue.projection.subscribe(id);
-    loop {
-        let mut bell = std::pin::pin!(subscription.notify().notified());
-        bell.as_mut().enable();
-        let job = read(app, endpoint, id).await?;
-        if job.state.is_final() || Instant::now() >= deadline || app.draining.is_cancelled() {
-            return Ok(job);
-        }
-        tokio::select! {
-            () = bell => {}
-            () = sleep_until(deadline) => {}
-            () = app.draining.cancelled() => {}
+    while !job.state.is_final() {
+        let (ended, has_news) = tokio::select! {
+            ended = subscription.end() => (ended, true),
+            () = sleep_until(deadline) => (None, false),
+            () = app.draining.cancelled() => (None, false),
+        };
+        job = match ended {
+            Some(ended) => Job::clone(&ended),
+            None => read(app, &job.endpoint, &job.id).await?,
+        };
+        if !has_news {
+            break;
         }
     }
+    Ok(job)
 }
 
 pub(super) async fn read(app: &App, endpoint: &str, id: &str) -> Result<Job, Problem> {
@@ -377,7 +394,7 @@ fn note(entry: Option<&Entry>, id: &str) {
     }
 }
 
-fn millis(duration: Duration) -> i64 {
+pub(super) fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 

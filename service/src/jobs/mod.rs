@@ -12,7 +12,7 @@ mod gate;
 mod model;
 mod named;
 mod openai;
-mod output;
+pub(crate) mod output;
 pub(crate) mod projection;
 pub(crate) mod queue;
 pub(crate) mod rates;

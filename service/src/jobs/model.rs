@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::projection::{Projection, Tally};
-use super::queue::{self, Drained, Outcome, Queue, Taker};
+use super::queue::{self, Drained, NewJob, Outcome, Queue, Taker};
 use super::record::State;
 use super::submission::Submission;
 use super::upkeep::Cutoff;
@@ -148,7 +148,7 @@ impl World {
             "webhook": "http://localhost:1/" });
         let submission = Submission::parse(body.to_string().as_bytes()).unwrap();
         let submit = move |queue: &Queue, tx: &Tx<'_>, endpoint: &str| {
-            queue.submit(tx, endpoint, &submission, None, 1_000_000)
+            queue.submit(tx, endpoint, &NewJob::new(submission, false, 1_000_000))
         };
         let job = self.write(submit).await.unwrap();
         self.positions += 1;
@@ -270,7 +270,8 @@ impl World {
     }
 
     async fn purge(&mut self) {
-        let removed = self.write(Queue::purge).await.unwrap();
+        let removed =
+            self.write(|queue, tx, endpoint| queue.purge(tx, endpoint, i64::MAX)).await.unwrap();
         assert_eq!(removed, self.queued().len());
         self.forget(|job| job.state == State::InQueue);
     }

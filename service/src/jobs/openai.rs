@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep_until};
 use super::client::{self, Running};
 use super::named::Named;
 use super::output;
-use super::queue::{Drained, Queue, Run};
+use super::queue::{Drained, NewJob, Queue, Run};
 use super::rates;
 use super::record::{Job, State as JobState};
 use super::submission::{RUNSYNC_MAX, Submission};
@@ -104,7 +104,9 @@ pub(super) async fn pass(
     let submitted = format!("{{\"input\":{rest},\"openai_input\":{}}}}}", input.get());
     let submission = Submission::parse(submitted.as_bytes())?;
     let waiting_client = WaitingClient::new(&app, &endpoint);
-    let job = client::accept(&app, &endpoint, submission, &waiting_client).await?;
+    let retention_ms = client::millis(app.options.timing.retention_sync);
+    let new = NewJob::new(submission, true, retention_ms);
+    let job = client::accept(&app, &endpoint, new, Some(&waiting_client)).await?;
     let reading = Reading {
         app: Arc::clone(&app),
         endpoint,
@@ -140,7 +142,7 @@ impl Reading {
     async fn next(&mut self) -> Result<News, Problem> {
         let subscription = self.app.queue.projection.subscribe(&self.id);
         loop {
-            let mut bell = std::pin::pin!(subscription.notify().notified());
+            let mut bell = std::pin::pin!(subscription.news().notified());
             bell.as_mut().enable();
             let (endpoint, id) = (self.endpoint.clone(), self.id.clone());
             let drain =
@@ -156,6 +158,7 @@ impl Reading {
             }
             if Instant::now() >= self.until || self.app.draining.is_cancelled() {
                 self.waiting_client.was_answered();
+                self.app.store.sync().await?;
                 let message = "the worker has not answered in time; the job goes on";
                 return Err(Problem::new(Kind::Unavailable, message));
             }

@@ -113,7 +113,7 @@ impl Place {
 }
 
 /// An answer in JSON that holds its share of the memory until it is sent.
-pub(super) fn held(text: String, share: MemoryShare) -> Response {
+pub(crate) fn held(text: String, share: MemoryShare) -> Response {
     let length = text.len();
     let whole = stream::unfold((Some(Bytes::from(text)), share), |(text, share)| async move {
         Some((Ok::<_, io::Error>(text?), (None, share)))

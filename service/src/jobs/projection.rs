@@ -4,13 +4,14 @@
 //! writes only, and is counted anew from the store at every start.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
-use super::record::State;
+use super::record::{Job, State};
 use crate::histogram::{Bounds, Histogram};
 use crate::problem::Problem;
 
@@ -40,20 +41,36 @@ pub(crate) struct Move {
     pub(crate) delay_ms: Option<i64>,
     /// The time of its runs, if they end.
     pub(crate) execution_ms: Option<i64>,
+    /// The job as it ended, where somebody waits for that.
+    pub(crate) ended: Option<Arc<Job>>,
 }
 
 /// Counts and waiters of all endpoints.
 #[derive(Default)]
 pub(crate) struct Projection {
     endpoints: Mutex<HashMap<String, Arc<EndpointQueue>>>,
-    waiters: Mutex<HashMap<String, Weak<Notify>>>,
+    waiters: Mutex<HashMap<String, Weak<Waiter>>>,
     /// The jobs whose results are being sent, and to how many.
     held: Mutex<HashMap<String, usize>>,
+    /// The position of the job that entered a queue last.
+    last_position: AtomicI64,
     /// Woken when the number of workers may have to change.
     pub(crate) scale: Notify,
     /// Woken when a webhook may be due.
     pub(crate) webhook: Notify,
 }
+
+/// What those share who wait for the same job.
+#[derive(Default)]
+struct Waiter {
+    /// Rung at all news of the job.
+    news: Notify,
+    /// Changes when the job has ended, or is gone; holds the job as it ended.
+    end: watch::Sender<Ended>,
+}
+
+/// A job as it ended; none where it is gone, or has not ended.
+type Ended = Option<Arc<Job>>;
 
 /// The queue of one endpoint.
 pub(crate) struct EndpointQueue {
@@ -102,20 +119,13 @@ impl Projection {
     /// Counts everything from the store.
     pub(crate) fn load(conn: &Connection) -> Result<Projection, Problem> {
         let projection = Projection::default();
-        let sql = "select endpoint, state, low_priority, count(*) from jobs \
-                   where state in ('IN_QUEUE', 'IN_PROGRESS') group by 1, 2, 3";
-        let mut statement = conn.prepare(sql)?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let queue = projection.endpoint(&row.get::<_, String>(0)?);
-            let mut tally = queue.tally.lock().unwrap_or_else(PoisonError::into_inner);
-            let (queued, low): (bool, bool) = (row.get::<_, String>(1)? == "IN_QUEUE", row.get(2)?);
-            let count: i64 = row.get(3)?;
-            if queued {
-                tally.in_queue += count;
-                tally.pressing += if low { 0 } else { count };
-            } else {
-                tally.in_progress += count;
+        projection.last_position.store(last_position(conn)?, SeqCst);
+        for Count { sql, add } in COUNTS {
+            let mut statement = conn.prepare(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let queue = projection.endpoint(&row.get::<_, String>(0)?);
+                add(&mut queue.tally.lock().unwrap_or_else(PoisonError::into_inner), row.get(1)?);
             }
         }
         let mut statement =
@@ -128,6 +138,16 @@ impl Projection {
                 (row.get(1)?, row.get(2)?, row.get(3)?);
         }
         Ok(projection)
+    }
+
+    /// Returns the highest position of the jobs so far.
+    pub(crate) fn last_position(&self) -> i64 {
+        self.last_position.load(SeqCst)
+    }
+
+    /// Returns the position behind all jobs of all queues.
+    pub(crate) fn next_position(&self) -> i64 {
+        self.last_position.fetch_add(1, SeqCst) + 1
     }
 
     /// The queue of an endpoint, made if there is none.
@@ -164,9 +184,13 @@ impl Projection {
         endpoints.values().map(|queue| queue.tally().in_progress).sum()
     }
 
-    /// Forgets an endpoint that is no more.
-    pub(crate) fn forget(&self, endpoint: &str) {
+    /// Forgets an endpoint that is no more, and wakes whoever waits for one of its jobs.
+    pub(crate) fn forget(&self, endpoint: &str, jobs: &[String]) {
         self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).remove(endpoint);
+        for waiter in jobs.iter().filter_map(|job| self.waiter(job)) {
+            waiter.end.send_replace(None);
+            waiter.news.notify_waiters();
+        }
     }
 
     /// Follows the store.
@@ -177,17 +201,32 @@ impl Projection {
             if change.to == Some(State::InQueue) {
                 queue.queued.notify_one();
             }
-            self.wake(&change.job);
+            let Some(waiter) = self.waiter(&change.job) else { continue };
+            let has_ended = change.to.is_none_or(State::is_final);
+            waiter.end.send_if_modified(|ended| {
+                ended.clone_from(&change.ended);
+                has_ended
+            });
+            waiter.news.notify_waiters();
         }
         self.scale.notify_one();
     }
 
-    /// Wakes whoever waits for news of this job.
+    /// Wakes whoever waits for news of this job, which has not ended.
     pub(crate) fn wake(&self, job: &str) {
-        let waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(waiter) = waiters.get(job).and_then(Weak::upgrade) {
-            waiter.notify_waiters();
+        if let Some(waiter) = self.waiter(job) {
+            waiter.news.notify_waiters();
         }
+    }
+
+    /// Returns true if somebody waits for news of this job.
+    pub(crate) fn is_awaited(&self, job: &str) -> bool {
+        self.waiter(job).is_some()
+    }
+
+    fn waiter(&self, job: &str) -> Option<Arc<Waiter>> {
+        let waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
+        waiters.get(job).and_then(Weak::upgrade)
     }
 
     /// Keeps a job in the store while its result is sent, whatever its retention is.
@@ -206,13 +245,49 @@ impl Projection {
     pub(crate) fn subscribe(self: &Arc<Self>, job: &str) -> Subscription {
         let mut waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
         let known = waiters.get(job).and_then(Weak::upgrade);
-        let notify = known.unwrap_or_else(|| {
-            let notify = Arc::new(Notify::new());
-            waiters.insert(job.to_owned(), Arc::downgrade(&notify));
-            notify
+        let waiter = known.unwrap_or_else(|| {
+            let waiter = Arc::<Waiter>::default();
+            waiters.insert(job.to_owned(), Arc::downgrade(&waiter));
+            waiter
         });
-        Subscription { notify: Some(notify), job: job.to_owned(), projection: Arc::clone(self) }
+        let end = waiter.end.subscribe();
+        let (job, projection) = (job.to_owned(), Arc::clone(self));
+        Subscription { waiter: Some(waiter), end, job, projection }
     }
+}
+
+/// A count that a start takes, by an index that has nothing else.
+struct Count {
+    /// Selects endpoints, and the number of jobs of each.
+    sql: &'static str,
+    add: fn(&mut Tally, i64),
+}
+
+const COUNTS: &[Count] = &[
+    Count {
+        sql: "select endpoint, count(*) from jobs where state = 'IN_QUEUE' group by 1",
+        add: |tally, count| {
+            tally.in_queue += count;
+            tally.pressing += count;
+        },
+    },
+    Count {
+        sql: "select endpoint, count(*) from jobs where state = 'IN_QUEUE' and low_priority \
+              group by 1",
+        add: |tally, count| tally.pressing -= count,
+    },
+    Count {
+        sql: "select endpoint, count(*) from jobs where state = 'IN_PROGRESS' group by 1",
+        add: |tally, count| tally.in_progress += count,
+    },
+];
+
+/// The highest position of the jobs that are, or may come back, in a queue.
+fn last_position(conn: &Connection) -> Result<i64, Problem> {
+    let sql = "select max(\
+               coalesce((select max(position) from jobs where state = 'IN_QUEUE'), 0), \
+               coalesce((select max(position) from jobs where state = 'IN_PROGRESS'), 0))";
+    Ok(conn.query_row(sql, [], |row| row.get(0))?)
 }
 
 impl Tally {
@@ -260,22 +335,31 @@ impl Drop for Held {
 
 /// A subscription to one job; the projection forgets it when it is dropped.
 pub(crate) struct Subscription {
-    notify: Option<Arc<Notify>>,
+    waiter: Option<Arc<Waiter>>,
+    end: watch::Receiver<Ended>,
     job: String,
     projection: Arc<Projection>,
 }
 
 impl Subscription {
-    /// What wakes at news of the job.
-    pub(crate) fn notify(&self) -> &Notify {
-        self.notify.as_deref().expect("it is taken when dropped only")
+    /// Returns what is rung at news of the job.
+    pub(crate) fn news(&self) -> &Notify {
+        &self.waiter.as_deref().expect("it is taken when dropped only").news
+    }
+
+    /// Waits until the job has ended, or is gone, since the subscription began or this was called
+    /// last; returns the job as it ended, where that is known.
+    pub(crate) async fn end(&mut self) -> Option<Arc<Job>> {
+        // The sender lives as long as this subscription.
+        drop(self.end.changed().await);
+        self.end.borrow_and_update().clone()
     }
 }
 
 impl Drop for Subscription {
     fn drop(&mut self) {
         let mut waiters = self.projection.waiters.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.notify.take());
+        drop(self.waiter.take());
         if waiters.get(&self.job).is_some_and(|waiter| waiter.strong_count() == 0) {
             waiters.remove(&self.job);
         }

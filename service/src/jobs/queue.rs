@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension as _, Params, params};
 
 use super::output;
 use super::projection::{Move, Projection};
-use super::record::{BRIEF, COLUMN_COUNT, COLUMNS, Job, Request, State};
+use super::record::{BRIEF, COLUMNS, Job, Request, State};
 use super::submission::Submission;
 use crate::clock::now_ms;
 use crate::ids;
@@ -21,6 +21,23 @@ use crate::store::Tx;
 #[derive(Clone)]
 pub(crate) struct Queue {
     pub(crate) projection: Arc<Projection>,
+}
+
+/// A job that is submitted.
+pub(crate) struct NewJob {
+    pub(crate) id: String,
+    /// True if its client waits for the result.
+    pub(crate) sync: bool,
+    pub(crate) submission: Submission,
+    /// The time that its result is kept, in milliseconds.
+    pub(crate) retention_ms: i64,
+}
+
+impl NewJob {
+    /// A job with an id of its own.
+    pub(crate) fn new(submission: Submission, sync: bool, retention_ms: i64) -> NewJob {
+        NewJob { id: ids::job(sync), sync, submission, retention_ms }
+    }
 }
 
 /// How a job ended, told by its worker.
@@ -60,35 +77,47 @@ pub(crate) struct Taker {
     pub(crate) held: Vec<String>,
 }
 
+/// The most jobs that are purged in one write, so that other writes need not wait for long.
+pub(crate) const PURGE: u16 = 2000;
+
 impl Queue {
     /// Accepts a job.
-    pub(crate) fn submit(
-        &self,
-        tx: &Tx<'_>,
-        endpoint: &str,
-        submission: &Submission,
-        sync_retention_ms: Option<i64>,
-        retention_ms: i64,
-    ) -> Result<Job, Problem> {
+    pub(crate) fn submit(&self, tx: &Tx<'_>, endpoint: &str, new: &NewJob) -> Result<Job, Problem> {
         check_endpoint(tx.conn, endpoint)?;
-        let (id, now) = (ids::job(sync_retention_ms.is_some()), now_ms());
+        let (submission, now) = (&new.submission, now_ms());
         let sql = "insert into jobs(id, endpoint, state, position, sync, low_priority, request, \
                    webhook, timeout_ms, retention_ms, submitted_at, expires_at, queued_at) \
-                   values(?1, ?2, 'IN_QUEUE', (select coalesce(max(position), 0) + 1 from jobs), \
-                   ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?9)";
+                   values(?1, ?2, 'IN_QUEUE', ?11, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?9)";
         tx.conn.prepare_cached(sql)?.execute(params![
-            id,
+            new.id,
             endpoint,
-            sync_retention_ms.is_some(),
+            new.sync,
             submission.low_priority,
             submission.request,
             submission.webhook,
             submission.timeout_ms,
-            sync_retention_ms.unwrap_or(retention_ms),
+            new.retention_ms,
             now,
-            now + submission.ttl_ms
+            now + submission.ttl_ms,
+            self.projection.next_position()
         ])?;
-        let job = get(tx.conn, endpoint, &id)?;
+        let job = Job {
+            id: new.id.clone(),
+            endpoint: endpoint.to_owned(),
+            state: State::InQueue,
+            low_priority: submission.low_priority,
+            webhook: submission.webhook.clone(),
+            submitted_at: now,
+            started_at: None,
+            finished_at: None,
+            worker: None,
+            retries: 0,
+            losses: 0,
+            spent_ms: 0,
+            output: None,
+            large_output: None,
+            error: None,
+        };
         self.follow(tx, &job, None, Some(State::InQueue), false);
         Ok(job)
     }
@@ -104,29 +133,28 @@ impl Queue {
         if !taker.alive.load(SeqCst) {
             return Ok(Vec::new());
         }
-        let sql = format!(
-            "update jobs set state = 'IN_PROGRESS', worker = ?2, started_at = ?3, \
-             deadline_at = ?3 + nullif(coalesce(timeout_ms, ?4), 0) - spent_ms \
-             where seq in (select seq from jobs where endpoint = ?1 and state = 'IN_QUEUE' \
-             and id not in (select value from json_each(?6)) \
-             order by position limit ?5) returning {COLUMNS}, position, request"
-        );
-        let mut statement = tx.conn.prepare_cached(&sql)?;
-        let Taker { endpoint, worker, timeout_ms, .. } = taker;
-        let held = serde_json::json!(taker.held).to_string();
-        let given = params![endpoint, worker, now_ms(), timeout_ms, count, held];
-        let rows = statement.query_map(given, |row| {
-            let (position, request) = (row.get(COLUMN_COUNT)?, row.get(COLUMN_COUNT + 1)?);
-            Ok((position, Job::from_row(row)?, request))
-        })?;
-        let mut taken = rows.collect::<Result<Vec<(i64, Job, String)>, _>>()?;
-        // `returning` promises no order.
-        taken.sort_by_key(|(position, _, _)| *position);
-        let mut assignments = Vec::with_capacity(taken.len());
-        for (_, job, request) in taken {
-            self.follow(tx, &job, Some(State::InQueue), Some(State::InProgress), false);
-            let assignment = Request::assignment(&request, &job.id);
-            assignments.push((job.id, assignment));
+        let sql = "update jobs set state = 'IN_PROGRESS', worker = ?2, started_at = ?3, \
+                   deadline_at = ?3 + nullif(coalesce(timeout_ms, ?4), 0) - spent_ms \
+                   where seq = ?1";
+        let (mut statement, now) = (tx.conn.prepare_cached(sql)?, now_ms());
+        let mut assignments = Vec::new();
+        for job in oldest(tx.conn, taker, count)? {
+            statement.execute(params![job.seq, taker.worker, now, taker.timeout_ms])?;
+            assignments.push((job.id.clone(), Request::assignment(&job.request, &job.id)));
+            self.moved(
+                tx,
+                Move {
+                    endpoint: taker.endpoint.clone(),
+                    job: job.id,
+                    low_priority: job.low_priority,
+                    from: Some(State::InQueue),
+                    to: Some(State::InProgress),
+                    retried: false,
+                    ended: None,
+                    delay_ms: Some(now - job.submitted_at - job.spent_ms),
+                    execution_ms: None,
+                },
+            );
         }
         Ok(assignments)
     }
@@ -264,23 +292,47 @@ impl Queue {
             "update jobs set state = 'IN_QUEUE', output = null, error = null, worker = null, \
              started_at = null, finished_at = null, keep_until = null, queued_at = ?2, \
              losses = 0, spent_ms = 0, \
-             position = (select max(position) + 1 from jobs) where id = ?1 returning {COLUMNS}"
+             position = ?3 where id = ?1 returning {COLUMNS}"
         );
-        let job =
-            one(tx.conn, &sql, params![id, now_ms()])?.ok_or_else(|| Problem::not_found("job"))?;
+        let job = one(tx.conn, &sql, params![id, now_ms(), self.projection.next_position()])?
+            .ok_or_else(|| Problem::not_found("job"))?;
         tx.conn.prepare_cached("delete from chunks where job = ?1")?.execute([id])?;
         tally(tx.conn, endpoint, "retried")?;
         self.follow(tx, &job, Some(before.state), Some(State::InQueue), true);
         Ok(job)
     }
 
-    /// Removes every queued job of an endpoint; returns how many.
-    pub(crate) fn purge(&self, tx: &Tx<'_>, endpoint: &str) -> Result<usize, Problem> {
+    /// Removes the oldest queued jobs of an endpoint up to a position, at most [`PURGE`] of them;
+    /// returns how many.
+    pub(crate) fn purge(
+        &self,
+        tx: &Tx<'_>,
+        endpoint: &str,
+        position: i64,
+    ) -> Result<usize, Problem> {
         check_endpoint(tx.conn, endpoint)?;
-        let sql = format!("select {BRIEF} from jobs where endpoint = ?1 and state = 'IN_QUEUE'");
-        let queued = many(tx.conn, &sql, [endpoint])?;
-        self.remove(tx, &queued)?;
-        Ok(queued.len())
+        let sql = "delete from jobs where endpoint = ?1 and state = 'IN_QUEUE' and position <= \
+                   (select max(position) from (select position from jobs \
+                   where endpoint = ?1 and state = 'IN_QUEUE' and position <= ?2 \
+                   order by position limit ?3)) returning id, low_priority";
+        let mut statement = tx.conn.prepare_cached(sql)?;
+        let removed = statement.query_map(params![endpoint, position, PURGE], |row| {
+            Ok(Move {
+                endpoint: endpoint.to_owned(),
+                job: row.get(0)?,
+                low_priority: row.get(1)?,
+                from: Some(State::InQueue),
+                to: None,
+                retried: false,
+                ended: None,
+                delay_ms: None,
+                execution_ms: None,
+            })
+        })?;
+        let removed = removed.collect::<Result<Vec<_>, _>>()?;
+        let (projection, count) = (Arc::clone(&self.projection), removed.len());
+        tx.after(move || projection.moved(&removed));
+        Ok(count)
     }
 
     /// Changes how long a job may live, counted from its submission.
@@ -356,18 +408,27 @@ impl Queue {
         to: Option<State>,
         retried: bool,
     ) {
-        let begins = from == Some(State::InQueue) && to == Some(State::InProgress);
-        let ends = from == Some(State::InProgress) && to.is_some_and(State::is_final);
-        let change = Move {
-            endpoint: job.endpoint.clone(),
-            job: job.id.clone(),
-            low_priority: job.low_priority,
-            from,
-            to,
-            retried,
-            delay_ms: job.delay_ms().filter(|_| begins),
-            execution_ms: job.execution_ms().filter(|_| ends),
-        };
+        let is_final = to.is_some_and(State::is_final);
+        let is_awaited = is_final && self.projection.is_awaited(&job.id);
+        self.moved(
+            tx,
+            Move {
+                ended: is_awaited.then(|| Arc::new(job.clone())),
+                endpoint: job.endpoint.clone(),
+                job: job.id.clone(),
+                low_priority: job.low_priority,
+                from,
+                to,
+                retried,
+                delay_ms: None,
+                execution_ms: job
+                    .execution_ms()
+                    .filter(|_| from == Some(State::InProgress) && is_final),
+            },
+        );
+    }
+
+    fn moved(&self, tx: &Tx<'_>, change: Move) {
         let projection = Arc::clone(&self.projection);
         tx.after(move || projection.moved(&[change]));
     }
@@ -408,6 +469,41 @@ pub(crate) fn head_waits(
     let rows = rows.collect::<Result<Vec<_>, _>>()?;
     let now = now_ms();
     Ok(rows.into_iter().filter(|(_, low)| !low).map(|(queued_at, _)| now - queued_at).collect())
+}
+
+/// A queued job, as its worker needs it.
+struct Queued {
+    seq: i64,
+    id: String,
+    low_priority: bool,
+    request: String,
+    submitted_at: i64,
+    spent_ms: i64,
+}
+
+/// The oldest queued jobs that a worker may take, at most `count`.
+fn oldest(conn: &Connection, taker: &Taker, count: i64) -> Result<Vec<Queued>, Problem> {
+    let sql = "select seq, id, low_priority, request, submitted_at, spent_ms from jobs \
+               where endpoint = ?1 and state = 'IN_QUEUE' order by position";
+    let mut statement = conn.prepare_cached(sql)?;
+    let (mut rows, mut oldest) = (statement.query([&taker.endpoint])?, Vec::new());
+    let count = usize::try_from(count).unwrap_or(0);
+    while oldest.len() < count
+        && let Some(row) = rows.next()?
+    {
+        let id: String = row.get(1)?;
+        if !taker.held.contains(&id) {
+            oldest.push(Queued {
+                seq: row.get(0)?,
+                id,
+                low_priority: row.get(2)?,
+                request: row.get(3)?,
+                submitted_at: row.get(4)?,
+                spent_ms: row.get(5)?,
+            });
+        }
+    }
+    Ok(oldest)
 }
 
 /// Checks that there is such an endpoint and that it has a queue.

@@ -91,9 +91,6 @@ pub(crate) const COLUMNS: &str = "id, endpoint, state, low_priority, webhook, su
 pub(crate) const BRIEF: &str = "id, endpoint, state, low_priority, webhook, submitted_at, \
      started_at, finished_at, worker, retries, losses, spent_ms, null, null, null";
 
-/// The number of those columns: the next one has this index.
-pub(crate) const COLUMN_COUNT: usize = 15;
-
 /// The job result object up to the output. JSON of others is passed on as it came: its numbers and
 /// the order of its keys are not ours to change.
 #[derive(Serialize)]
@@ -241,6 +238,11 @@ impl Request {
     /// Reads what was accepted once and stored.
     fn read(text: &str) -> Request {
         serde_json::from_str(text).unwrap_or_default()
+    }
+
+    /// The input in what was submitted, as it came.
+    pub(crate) fn input(text: &str) -> Option<String> {
+        Request::read(text).0.get("input").map(|input| input.get().to_owned())
     }
 
     /// What a worker gets: everything that was submitted, with the job's id.

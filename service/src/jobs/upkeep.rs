@@ -110,10 +110,7 @@ impl Queue {
         }
         let (projection, endpoint) = (Arc::clone(&self.projection), endpoint.to_owned());
         tx.after(move || {
-            projection.forget(&endpoint);
-            for id in &ids {
-                projection.wake(id);
-            }
+            projection.forget(&endpoint, &ids);
         });
         Ok(workers)
     }
@@ -133,8 +130,9 @@ impl Queue {
             }
             Cutoff::Lost(_) => {
                 let sql = "update jobs set losses = losses + 1, queued_at = ?2, \
-                           position = (select max(position) + 1 from jobs) where id = ?1";
-                tx.conn.prepare_cached(sql)?.execute(params![job.id, now_ms()])?;
+                           position = ?3 where id = ?1";
+                let given = params![job.id, now_ms(), self.projection.next_position()];
+                tx.conn.prepare_cached(sql)?.execute(given)?;
                 self.put_back(tx, job, spent_ms)
             }
             Cutoff::Ordered => self.put_back(tx, job, spent_ms),
@@ -168,7 +166,7 @@ pub(crate) fn is_due(conn: &Connection) -> Result<bool, Problem> {
 mod tests {
     use super::*;
     use crate::jobs::projection::Projection;
-    use crate::jobs::queue::latest;
+    use crate::jobs::queue::{NewJob, latest};
     use crate::jobs::submission::Submission;
     use crate::resources::endpoint::{self, Endpoint};
     use crate::store::{Store, objects};
@@ -186,7 +184,7 @@ mod tests {
             objects::insert::<Endpoint>(tx, &endpoint)?;
             let submission = Submission::parse(br#"{"input": {}}"#)?;
             for _ in 0..3 {
-                submitting.submit(tx, &of, &submission, None, 1_000_000)?;
+                submitting.submit(tx, &of, &NewJob::new(submission.clone(), false, 1_000_000))?;
             }
             let sql = "update jobs set state = ?1, worker = 'w', output = cast(x'ff' as text), \
                        error = cast(x'ff' as text)";
@@ -224,6 +222,6 @@ mod tests {
         let listed = store.read(move |conn| latest(conn, &id, 2)).await.unwrap();
         let errors: usize = listed.iter().map(|job| job.error.as_ref().unwrap().len()).sum();
         assert_eq!((listed.len(), errors), (2, 4000));
-        assert_eq!(store.write(move |tx| queue.purge(tx, &endpoint)).await, Ok(3));
+        assert_eq!(store.write(move |tx| queue.purge(tx, &endpoint, i64::MAX)).await, Ok(3));
     }
 }

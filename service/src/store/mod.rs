@@ -137,6 +137,18 @@ impl Store {
         self.send(work, false).await
     }
 
+    /// Makes durable whatever was written so far, by [`Store::write_soon`] too.
+    pub(crate) async fn sync(&self) -> Result<(), Problem> {
+        let log = self.path.with_extension("db-wal");
+        // What is in the log no more was synced before it was taken out.
+        let sync = move || std::fs::File::open(log)?.sync_data();
+        let failed = |error| Problem::because(format!("the store cannot be synced: {error}"));
+        match tokio::task::spawn_blocking(sync).await {
+            Ok(synced) => synced.map_err(failed),
+            Err(error) => Err(failed(std::io::Error::other(error))),
+        }
+    }
+
     /// Runs a write that must happen, for what nobody would ask for again: while the store takes
     /// nothing (a full disk, say), it is kept and tried again. `None` once `ending` fires before
     /// the store took it; the next start must do without it then.
@@ -378,6 +390,8 @@ mod tests {
         assert_eq!(store.write(mode).await, Ok(full));
         assert_eq!(store.write_soon(mode).await, Ok(normal));
         assert_eq!(store.write(mode).await, Ok(full));
+        store.write_soon(|tx| insert(tx, "soon")).await.unwrap();
+        assert_eq!(store.sync().await, Ok(()));
     }
 
     #[tokio::test]

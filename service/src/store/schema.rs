@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use super::StoreError;
 
 /// Raised with every change of the tables; each step from an older version is a statement below.
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
 
 /// Version 1: the objects of the management APIs.
 const OBJECTS: &str = "
@@ -115,6 +115,19 @@ create table usage (
 ) strict, without rowid;
 ";
 
+/// Version 5: fewer indexes over jobs. The last position is known to the service, and the few jobs
+/// in progress need no order by deadline.
+const FEWER_INDEXES: &str = "
+drop index jobs_position;
+drop index jobs_deadline;
+drop index jobs_running;
+create index jobs_running on jobs(worker, deadline_at, position) where state = 'IN_PROGRESS';
+create index jobs_low on jobs(endpoint) where state = 'IN_QUEUE' and low_priority;
+";
+
+/// The memory for pages of the writer, in KiB: an index of many jobs has more pages than the default.
+const CACHE_KIB: i64 = 16 << 10;
+
 /// Sets the connection up for durable group commits and brings the tables to this version.
 pub(super) fn prepare(conn: &Connection) -> Result<(), StoreError> {
     conn.busy_timeout(Duration::from_secs(5))?;
@@ -126,7 +139,8 @@ pub(super) fn prepare(conn: &Connection) -> Result<(), StoreError> {
     conn.pragma_update(None, "journal_mode", "WAL")?;
     conn.pragma_update(None, "synchronous", "FULL")?;
     conn.pragma_update(None, "foreign_keys", "ON")?;
-    let steps = [(1, OBJECTS), (2, JOBS), (3, RUNS), (4, USAGE)];
+    conn.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    let steps = [(1, OBJECTS), (2, JOBS), (3, RUNS), (4, USAGE), (5, FEWER_INDEXES)];
     for (version, tables) in steps.into_iter().filter(|(version, _)| *version > found) {
         conn.execute_batch(&format!("begin; {tables} pragma user_version = {version}; commit;"))?;
     }

@@ -90,7 +90,7 @@ impl Writer {
     pub(super) fn start(conn: Connection, commits: Arc<Histogram>) -> std::io::Result<Writer> {
         let (messages, inbox) = channel();
         let thread = std::thread::Builder::new().name("store".to_owned());
-        let thread = thread.spawn(move || serve(&conn, &inbox, &commits))?;
+        let thread = thread.spawn(move || serve(conn, &inbox, &commits))?;
         Ok(Writer { messages, thread: Mutex::new(Some(thread)) })
     }
 
@@ -109,7 +109,9 @@ impl Writer {
     }
 }
 
-fn serve(conn: &Connection, inbox: &Receiver<Message>, commits: &Histogram) {
+fn serve(conn: Connection, inbox: &Receiver<Message>, commits: &Histogram) {
+    // The connection was opened with every commit synced.
+    let mut log = Log { conn, is_synced: true };
     while let Ok(Message::Write(first)) = inbox.recv() {
         let mut batch = vec![first];
         let mut stop = false;
@@ -124,7 +126,7 @@ fn serve(conn: &Connection, inbox: &Receiver<Message>, commits: &Histogram) {
             }
         }
         let began = Instant::now();
-        commit(conn, batch);
+        log.commit(batch);
         commits.observe(began.elapsed());
         if stop {
             return;
@@ -132,39 +134,72 @@ fn serve(conn: &Connection, inbox: &Receiver<Message>, commits: &Histogram) {
     }
 }
 
-/// Runs a batch in one transaction; answers and effects come after the commit.
-fn commit(conn: &Connection, mut batch: Vec<Op>) {
-    let undone = match transaction(conn, &mut batch) {
-        Ok(effects) => {
-            for effect in effects {
-                effect();
+/// The connection of all writes.
+struct Log {
+    conn: Connection,
+    /// True if a commit is synced.
+    is_synced: bool,
+}
+
+impl Log {
+    /// Runs a batch in one transaction; answers and effects come after the commit.
+    fn commit(&mut self, mut batch: Vec<Op>) {
+        let undone = match self.transaction(&mut batch) {
+            Ok(effects) => {
+                for effect in effects {
+                    effect();
+                }
+                None
             }
-            None
+            Err(error) => Some(Problem::from(error)),
+        };
+        for op in batch {
+            op.run.finish(undone.as_ref());
         }
-        Err(error) => Some(Problem::from(error)),
-    };
-    for op in batch {
-        op.run.finish(undone.as_ref());
+    }
+
+    /// Commits a batch, and returns the effects of it; an error says that nothing of it is kept.
+    fn transaction(&mut self, batch: &mut [Op]) -> rusqlite::Result<Vec<Effect>> {
+        self.set_synced(batch.iter().any(|op| op.durable))?;
+        let conn = &self.conn;
+        execute(conn, "begin immediate")?;
+        let effects = match batch {
+            [op] => alone(conn, op),
+            _ => together(conn, batch),
+        };
+        if effects.is_err() {
+            // A full disk may have undone all of it already: then nothing is left to undo.
+            let _undone = execute(conn, "rollback");
+        }
+        effects
+    }
+
+    /// Without a sync the log is written in order all the same: the next sync is one for all.
+    fn set_synced(&mut self, is_synced: bool) -> rusqlite::Result<()> {
+        if self.is_synced != is_synced {
+            let mode = if is_synced { "full" } else { "normal" };
+            self.conn.pragma_update(None, "synchronous", mode)?;
+            self.is_synced = is_synced;
+        }
+        Ok(())
     }
 }
 
-/// Commits a batch, and returns the effects of it; an error says that nothing of it is kept.
-fn transaction(conn: &Connection, batch: &mut [Op]) -> rusqlite::Result<Vec<Effect>> {
-    // Without a sync the log is written in order all the same: the next sync is one for all.
-    let synced = if batch.iter().any(|op| op.durable) { "full" } else { "normal" };
-    conn.pragma_update(None, "synchronous", synced)?;
-    execute(conn, "begin immediate")?;
+/// Runs and commits the only write of a transaction, which is undone with it.
+fn alone(conn: &Connection, op: &mut Op) -> rusqlite::Result<Vec<Effect>> {
+    let effects = op.run.run(conn);
+    execute(conn, if effects.is_some() { "commit" } else { "rollback" })?;
+    Ok(effects.unwrap_or_default())
+}
+
+/// Runs and commits the writes of a transaction.
+fn together(conn: &Connection, batch: &mut [Op]) -> rusqlite::Result<Vec<Effect>> {
     let mut effects = Vec::new();
-    let ran = batch.iter_mut().try_for_each(|op| {
+    for op in batch {
         effects.extend(within_savepoint(conn, op)?);
-        Ok(())
-    });
-    let done = ran.and_then(|()| execute(conn, "commit"));
-    if done.is_err() {
-        // A full disk may have undone all of it already: then nothing is left to undo.
-        let _undone = execute(conn, "rollback");
     }
-    done.map(|()| effects)
+    execute(conn, "commit")?;
+    Ok(effects)
 }
 
 /// Runs one write, undone for itself where it fails. An error here is one of the transaction: what

@@ -1,6 +1,7 @@
 //! What workers print: a file per worker, bounded, so that no handler can fill the disk.
 
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use tokio::fs::OpenOptions;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
@@ -25,6 +26,33 @@ pub(crate) fn path(data: &Path, endpoint: &str, worker: &str) -> PathBuf {
 fn is_log(name: &str) -> bool {
     let ids = name.strip_suffix(".log").and_then(|ids| ids.split_once('.'));
     ids.is_some_and(|(endpoint, worker)| ids::is_long(endpoint) && ids::is_long(worker))
+}
+
+/// A log of a worker, as the file says.
+pub(crate) struct LogFile {
+    pub(crate) worker: String,
+    pub(crate) bytes: u64,
+    /// When the worker last printed something, in milliseconds since 1970.
+    pub(crate) written_at: i64,
+}
+
+/// The logs of an endpoint's workers, the one that was written last first. It reads the folder.
+pub(crate) fn of_endpoint(data: &Path, endpoint: &str) -> Vec<LogFile> {
+    let entries = std::fs::read_dir(data.join("logs")).into_iter().flatten().flatten();
+    let mut logs: Vec<LogFile> = entries
+        .filter_map(|entry| {
+            let (name, about) = (entry.file_name().into_string().ok()?, entry.metadata().ok()?);
+            let (of, worker) = name.strip_suffix(".log")?.split_once('.')?;
+            let written = about.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+            (is_log(&name) && of == endpoint && about.is_file()).then(|| LogFile {
+                worker: worker.to_owned(),
+                bytes: about.len(),
+                written_at: i64::try_from(written.as_millis()).unwrap_or(i64::MAX),
+            })
+        })
+        .collect();
+    logs.sort_by_key(|log| std::cmp::Reverse(log.written_at));
+    logs
 }
 
 /// Removes the log of a worker.

@@ -22,16 +22,23 @@ impl Drop for Process {
 }
 
 /// A service in a process of its own.
-struct Alone {
+pub(crate) struct Alone {
     process: Process,
     rest: String,
-    queue: String,
+    pub(crate) queue: String,
     client: reqwest::Client,
 }
 
 impl Alone {
     async fn start(folder: &Path) -> Alone {
         Alone::start_by(Command::new(env!("CARGO_BIN_EXE_service-alone")), folder).await
+    }
+
+    /// A service that takes any number of requests.
+    pub(crate) async fn without_rates(folder: &Path) -> Alone {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_service-alone"));
+        command.env("SERVICE_NO_RATES", "1");
+        Alone::start_by(command, folder).await
     }
 
     /// A service that may have only so many descriptors.
@@ -66,7 +73,7 @@ impl Alone {
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() >> 10
     }
 
-    fn kill(self) {
+    pub(crate) fn kill(self) {
         drop(self.process);
     }
 
@@ -76,15 +83,19 @@ impl Alone {
         sent.json().await.ok()
     }
 
-    async fn get(&self, url: String) -> Value {
+    pub(crate) async fn get(&self, url: String) -> Value {
         self.client.get(url).bearer_auth(KEY).send().await.unwrap().json().await.unwrap()
     }
 
     async fn endpoint(&self, workers: i64) -> String {
-        let template =
-            json!({ "name": format!("t{workers}"), "imageName": "echo", "isServerless": true });
+        self.named_endpoint(&format!("chat{workers}"), workers).await
+    }
+
+    /// An endpoint with this name and so many workers.
+    pub(crate) async fn named_endpoint(&self, name: &str, workers: i64) -> String {
+        let template = json!({ "name": name, "imageName": "echo", "isServerless": true });
         let template = self.post(format!("{}/templates", self.rest), &template).await.unwrap();
-        let body = json!({ "name": format!("chat{workers}"), "templateId": template["id"], "workersMin": workers,
+        let body = json!({ "name": name, "templateId": template["id"], "workersMin": workers,
             "workersMax": workers, "gpuTypeIds": ["NVIDIA L4"] });
         let made = self.post(format!("{}/endpoints", self.rest), &body).await.unwrap();
         made["id"].as_str().unwrap().to_owned()

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test fails where it stands")]
 
+mod browser;
+mod console;
 mod description;
 mod graphql;
 mod harness;
@@ -9,6 +11,7 @@ mod hostile;
 mod jobs;
 mod keys;
 mod killed;
+mod kills;
 mod management;
 mod mishaps;
 mod operations;

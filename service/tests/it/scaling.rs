@@ -174,7 +174,7 @@ async fn a_worker_does_not_outlive_its_guard() {
     let job = service.run(&endpoint, json!({ "sleep_ms": 1500 })).await;
     service.until(&endpoint, &job, "IN_PROGRESS").await;
     let worker = service.pods(&endpoint).await.remove(0);
-    let guard = marked(&worker).into_iter().find(|pid| {
+    let guard = marked(&format!("RUNPOD_POD_ID={worker}")).into_iter().find(|pid| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words: Vec<_> = line.split(|byte| *byte == 0).collect();
         words.contains(&&b"guard"[..]) && !words.contains(&&b"--exec"[..])
@@ -194,11 +194,12 @@ async fn a_worker_does_not_outlive_its_guard() {
 
 /// The processes whose environment bears the id of this worker.
 pub(crate) fn processes(worker: &str) -> usize {
-    marked(worker).len()
+    marked(&format!("RUNPOD_POD_ID={worker}")).len()
 }
 
-fn marked(worker: &str) -> Vec<String> {
-    let mark = format!("RUNPOD_POD_ID={worker}").into_bytes();
+/// The processes with this variable, `NAME=VALUE`, in their environment.
+pub(crate) fn marked(variable: &str) -> Vec<String> {
+    let mark = variable.as_bytes();
     let marked = |entry: &std::fs::DirEntry| {
         let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|variable| variable == mark)

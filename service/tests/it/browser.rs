@@ -1,0 +1,58 @@
+//! The console in a real browser. It runs where Chromium is installed, and playwright-core and
+//! axe-core are where `.ci/servers` puts them.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::process::Command;
+
+use crate::harness::{Harness, KEY};
+
+/// The browser, and the folder with the modules that drive it.
+struct Browser {
+    program: PathBuf,
+    modules: PathBuf,
+}
+
+/// Returns the browser; says what is missing if there is none.
+fn browser() -> Option<Browser> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = std::env::var_os("PLUMB_TEST_SERVERS").map(PathBuf::from);
+    let folder = folder.unwrap_or_else(|| root.join("../target/servers"));
+    let programs = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+    let program = programs.iter().map(PathBuf::from).find(|program| program.exists());
+    let modules = folder.join("node_modules/playwright-core").exists()
+        && folder.join("node_modules/axe-core").exists();
+    if let (Some(program), true) = (program, modules) {
+        return Some(Browser { program, modules: folder });
+    }
+    let required = std::env::var("PLUMB_TEST_SERVERS_REQUIRED").unwrap_or_default();
+    let is_required = required.split_whitespace().any(|word| word == "chromium" || word == "all");
+    assert!(!is_required, "no Chromium here, and PLUMB_TEST_SERVERS_REQUIRED is `{required}`");
+    // Not by a macro: what those print of a test that passes is kept back.
+    let said = b"skipped: the console in a browser, as Chromium, playwright-core or axe-core is not here\n";
+    std::io::stderr().write_all(said).unwrap();
+    None
+}
+
+#[tokio::test]
+async fn a_job_is_followed_in_a_browser_by_keys_alone() {
+    let Some(browser) = browser() else { return };
+    let screenshots = Path::new(env!("CARGO_TARGET_TMPDIR")).join("console");
+    std::fs::create_dir_all(&screenshots).unwrap();
+    let service = Harness::start().await;
+    let volume = service.volume("models", 10).await;
+    let more = json!({ "name": "chat", "workersMax": 3, "networkVolumeId": volume });
+    let endpoint = service.endpoint(more).await;
+    let address = service.addresses.rest.strip_suffix("/v1").unwrap();
+    let mut node = Command::new("node");
+    node.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/browser/console.mjs"));
+    node.args([address, KEY, &endpoint]).arg(&browser.program);
+    node.arg(&browser.modules).arg(&screenshots).kill_on_drop(true);
+    let output = tokio::time::timeout(Duration::from_mins(3), node.output()).await;
+    let output = output.expect("it ends").expect("it starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
+}
