@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use serde_json::json;
+use serde::Serialize;
 
 use crate::clock::now_ms;
 use crate::faults::Call;
@@ -93,22 +93,37 @@ impl AccessLog {
             log::write(log, LogLevel::Debug, &text);
         }
         let Some(file) = &self.file else { return };
-        let mut line = json!({
-            "at_ms": inner.at_ms,
-            "request": inner.request,
-            "method": inner.method,
-            "path": inner.path,
-            "status": state.status,
-            "ms": elapsed.as_secs_f64() * 1000.0,
-            "mutating": state.call.as_ref().is_some_and(|call| call.mutating),
-            "operation": operation,
-            "object": state.object,
-        })
-        .to_string();
+        let line = Line {
+            at_ms: inner.at_ms,
+            method: &inner.method,
+            ms: elapsed.as_secs_f64() * 1000.0,
+            mutating: state.call.as_ref().is_some_and(|call| call.mutating),
+            object: state.object.as_deref(),
+            operation,
+            path: &inner.path,
+            request: inner.request.as_deref(),
+            status: state.status,
+        };
+        let mut line =
+            serde_json::to_string(&line).expect("texts and numbers can be written as JSON");
         line.push('\n');
         // A full disk must not turn into a failed request.
         drop(file.lock().unwrap_or_else(PoisonError::into_inner).append(&line));
     }
+}
+
+/// A line of the log.
+#[derive(Serialize)]
+struct Line<'a> {
+    at_ms: i64,
+    method: &'a str,
+    ms: f64,
+    mutating: bool,
+    object: Option<&'a str>,
+    operation: Option<String>,
+    path: &'a str,
+    request: Option<&'a str>,
+    status: u16,
 }
 
 /// The entry of one request, filled by whoever learns something about it.

@@ -25,6 +25,10 @@ use std::time::Duration;
 use service::{Options, echo_worker_main, worker_guard_main};
 use tokio_util::sync::CancellationToken;
 
+/// That of the `plumb` binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const KEY: &str = "load";
 const WORKERS: usize = 8;
 const ENDPOINTS: usize = 4;

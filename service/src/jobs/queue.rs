@@ -167,19 +167,17 @@ impl Queue {
         id: &str,
         outcome: &Outcome,
     ) -> Result<Option<Job>, Problem> {
-        let state = if outcome.error.is_some() { State::Failed } else { State::Completed };
-        let now = now_ms();
         let sql = format!(
-            "update jobs set state = ?3, output = ?4, error = ?5, finished_at = ?6, \
-             keep_until = ?6 + retention_ms, deadline_at = null \
-             where id = ?1 and worker = ?2 and state = 'IN_PROGRESS' returning {COLUMNS}"
+            "select {BRIEF} from jobs where id = ?1 and worker = ?2 and state = 'IN_PROGRESS'"
         );
-        let given = params![id, worker, state.name(), outcome.output, outcome.error, now];
-        let job = one(tx.conn, &sql, given)?;
-        if let Some(job) = &job {
-            self.ended(tx, job, State::InProgress)?;
-        }
-        Ok(job)
+        let Some(mut job) = one(tx.conn, &sql, [id, worker])? else { return Ok(None) };
+        job.end(outcome.output.clone(), outcome.error.clone(), now_ms());
+        let sql = "update jobs set state = ?2, output = ?3, error = ?4, finished_at = ?5, \
+                   keep_until = ?5 + retention_ms, deadline_at = null where id = ?1";
+        let given = params![id, job.state.name(), outcome.output, outcome.error, job.finished_at];
+        tx.conn.prepare_cached(sql)?.execute(given)?;
+        self.ended(tx, &job, State::InProgress)?;
+        Ok(Some(job))
     }
 
     /// Notes the progress of a job that this worker has.

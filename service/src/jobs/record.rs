@@ -80,6 +80,9 @@ pub(crate) struct Job {
     pub(crate) error: Option<String>,
 }
 
+/// The most bytes of an output that a job holds itself; [`COLUMNS`] has the same number.
+const HELD_MAX: usize = 65_536;
+
 /// The columns that [`Job::from_row`] reads, in its order.
 pub(crate) const COLUMNS: &str = "id, endpoint, state, low_priority, webhook, submitted_at, \
      started_at, finished_at, worker, retries, losses, spent_ms, \
@@ -146,6 +149,14 @@ impl Job {
                 .and_then(|bytes| usize::try_from(bytes).ok()),
             error: row.get(14)?,
         })
+    }
+
+    /// Ends the job with what its worker answered, as the store shows it from then on.
+    pub(crate) fn end(&mut self, output: Option<String>, error: Option<String>, now: i64) {
+        self.state = if error.is_some() { State::Failed } else { State::Completed };
+        self.large_output = output.as_ref().map(String::len).filter(|bytes| *bytes > HELD_MAX);
+        self.output = output.filter(|output| output.len() <= HELD_MAX);
+        (self.error, self.finished_at) = (error, Some(now));
     }
 
     /// The job reference object.
