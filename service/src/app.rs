@@ -26,6 +26,7 @@ use crate::readiness::Readiness;
 use crate::resources::endpoint::{self, Api, Endpoint, FlashBoot};
 use crate::resources::volume;
 use crate::store::{Store, Tx};
+use crate::workers::container::Engine;
 use crate::workers::fleet::Fleet;
 use crate::workers::logs;
 use crate::workers::usage::Usage;
@@ -50,6 +51,8 @@ pub(crate) struct App {
     pub(crate) queue: Queue,
     /// The workers.
     pub(crate) fleet: Fleet,
+    /// The engine of their containers, where they run in some.
+    pub(crate) engine: Option<Engine>,
     /// The meter of what workers and volumes cost.
     pub(crate) meter: Meter,
     /// The sizes of what the network volumes hold.

@@ -43,6 +43,8 @@ pub struct Options {
     pub echo_worker: Vec<OsString>,
     /// The command that runs [`crate::worker_guard_main`]; the worker's own command is appended.
     pub worker_guard: Vec<OsString>,
+    /// The means by which workers run.
+    pub runtime: Runtime,
     /// True if to refuse new jobs of endpoints with a network volume that holds more than its size.
     pub refuse_full_volumes: bool,
     /// Every waiting time of the service.
@@ -70,6 +72,7 @@ impl Options {
             refuse_full_volumes: false,
             echo_worker: Vec::new(),
             worker_guard: Vec::new(),
+            runtime: Runtime::Process,
             timing: Timing::default(),
             job_rates: true,
         }
@@ -86,6 +89,29 @@ impl fmt::Debug for Options {
             .field("quirks", &self.quirks)
             .field("faults", &self.faults)
             .finish_non_exhaustive()
+    }
+}
+
+/// The means by which workers run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Runtime {
+    /// The command of the template, as a process of this machine.
+    #[default]
+    Process,
+    /// A container of the image of the template, by a client with the arguments of `docker`: its
+    /// name on `PATH`, or its path.
+    Container(OsString),
+}
+
+impl FromStr for Runtime {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Runtime, String> {
+        match text {
+            "process" => Ok(Runtime::Process),
+            "docker" | "podman" => Ok(Runtime::Container(text.into())),
+            _ => Err(format!("`{text}` is no runtime; there are process, docker and podman")),
+        }
     }
 }
 

@@ -21,13 +21,15 @@ use crate::jobs::queue::Queue;
 use crate::jobs::rates::Rates;
 use crate::jobs::{sweep, webhooks};
 use crate::lease::Leases;
+use crate::log::LogLevel;
 use crate::metrics::RequestCounts;
-use crate::options::Options;
+use crate::options::{Options, Runtime};
 use crate::own_files::{Strange, hide, itself, refuse_strange, write_private};
 use crate::problem::Problem;
 use crate::quirks::Quirks;
 use crate::readiness::Readiness;
 use crate::store::{Store, StoreError};
+use crate::workers::container::{Engine, EngineError};
 use crate::workers::fleet::Fleet;
 use crate::workers::logs;
 use crate::workers::usage::{self, Usage};
@@ -99,6 +101,9 @@ pub enum StartError {
         /// The error of the store.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// Workers cannot run in containers.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
     /// The key that was given cannot be used in a header.
     #[error("the key must be visible ASCII without spaces, and not empty")]
     Key,
@@ -142,6 +147,7 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
     hide(&folder).map_err(data_error(&folder))?;
     let serve_json = folder.join("serve.json");
     forget(&serve_json).map_err(data_error(&serve_json))?;
+    let engine = engine(&options, &folder).await?;
     let keys = Keys::new(account_key(&options, &folder)?, &folder);
     let store = Store::open(&folder, &options.log)
         .map_err(|source| StartError::Store { folder: folder.clone(), source })?;
@@ -156,7 +162,7 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
         folder: folder.clone(),
         source: problem.cause().unwrap_or(&problem.message).into(),
     })?;
-    let open = Open { store, keys, queue, queue_url: addresses.queue.clone() };
+    let open = Open { store, keys, queue, engine, queue_url: addresses.queue.clone() };
     let app = app(options, open).map_err(data_error(&folder.join("access.log")))?;
     app.say(&format!("listening on {bound}, data in {}", folder.display()));
     Ok(Server { app, listener, addresses, serve_json, lock })
@@ -234,6 +240,19 @@ async fn finish_jobs(app: &App) {
     drop(tokio::time::timeout(limit, finished).await);
 }
 
+/// The engine of the workers' containers, if they run in some, without what a killed service left.
+async fn engine(options: &Options, folder: &Path) -> Result<Option<Engine>, StartError> {
+    let Runtime::Container(client) = &options.runtime else { return Ok(None) };
+    let engine = Engine::connect(client, folder).await?;
+    let said = match engine.remove_leftovers().await {
+        Ok(0) => return Ok(Some(engine)),
+        Ok(count) => format!("{count} containers of a service that was killed are removed"),
+        Err(answer) => format!("containers of an earlier service are not removed: {answer}"),
+    };
+    crate::log::write(&options.log, LogLevel::Info, &said);
+    Ok(Some(engine))
+}
+
 /// Counts the jobs, and puts those back into the queue whose workers went with the last service.
 async fn recover(store: &Store) -> Result<Queue, Problem> {
     let projection = store.read(Projection::load).await?;
@@ -245,6 +264,7 @@ async fn recover(store: &Store) -> Result<Queue, Problem> {
 
 /// The resources that are open before the service is put together.
 struct Open {
+    engine: Option<Engine>,
     store: Store,
     keys: Keys,
     queue: Queue,
@@ -252,7 +272,7 @@ struct Open {
 }
 
 fn app(options: Options, open: Open) -> io::Result<Arc<App>> {
-    let Open { store, keys, queue, queue_url } = open;
+    let Open { store, keys, queue, engine, queue_url } = open;
     let draining = CancellationToken::new();
     let verbose = options.verbose.then(|| Arc::clone(&options.log));
     Ok(Arc::new(App {
@@ -268,6 +288,7 @@ fn app(options: Options, open: Open) -> io::Result<Arc<App>> {
         log: Arc::clone(&options.log),
         queue,
         fleet: Fleet::default(),
+        engine,
         meter: Meter::new(),
         usage: Usage::default(),
         requests: RequestCounts::default(),

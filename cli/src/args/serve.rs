@@ -48,6 +48,9 @@ pub(crate) struct Serve {
     /// Treatment of new jobs of an endpoint whose network volume holds more than its size
     #[arg(long, value_name = "WHAT", default_value = "report", value_parser = ["report", "refuse"])]
     pub(crate) full_volumes: String,
+    /// The means by which workers run: processes of this machine, or containers of their images
+    #[arg(long, value_name = "RUNTIME", default_value = "process", value_parser = ["process", "docker", "podman"])]
+    pub(crate) runtime: String,
     /// Keep no access log
     #[arg(long)]
     pub(crate) no_access_log: bool,

@@ -62,6 +62,7 @@ fn options(base: &Path, args: &Serve) -> Result<Options, CommandError> {
     options.timing.finish = Duration::from_secs(args.drain);
     options.refuse_full_volumes = args.full_volumes == "refuse";
     options.job_rates = args.rates == "on";
+    options.runtime = args.runtime.parse().map_err(CommandError::new)?;
     options.stream_format = args.stream_format.parse().map_err(CommandError::new)?;
     options.quirks =
         Quirk::parse_list(&args.quirks).map_err(|error| CommandError::new(chain(&error)))?;

@@ -28,6 +28,10 @@ const EXEC: &str = "--exec";
 /// Asks whether workers can have mounts of their own.
 pub(crate) const CAN_MOUNT: &str = "--can-mount";
 
+/// The variable by which the guard learns of a command to run after its worker. The worker does not
+/// see it.
+pub(crate) const AFTER: &str = "PLUMB_AFTER";
+
 /// What a shell says of a command that it cannot start.
 const CANNOT_START: u8 = 127;
 
@@ -48,7 +52,19 @@ pub fn worker_guard_main(arguments: Vec<OsString>) -> ExitCode {
     // What the worker left behind goes with it.
     let _gone = kill_process_group(group, Signal::KILL);
     kill_strays();
+    if let Some(after) = std::env::var_os(AFTER) {
+        run_after(&after);
+    }
     ExitCode::from(code)
+}
+
+/// Runs a command, a JSON list of its words, and waits for its end.
+fn run_after(command: &OsString) {
+    let words: Vec<String> = serde_json::from_slice(command.as_encoded_bytes()).unwrap_or_default();
+    let Some((program, arguments)) = words.split_first() else { return };
+    let mut command = Command::new(program);
+    command.args(arguments).env_remove(AFTER).stdin(Stdio::null());
+    let _ended = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
 }
 
 /// Starts this program again as the process that becomes the worker.
@@ -86,7 +102,7 @@ fn become_worker(mut arguments: Vec<OsString>) -> ExitCode {
         return ExitCode::from(CANNOT_START);
     }
     let mut program = Command::new(&command[0]);
-    let error = program.args(&command[1..]).env_remove(mounts::MOUNTS).exec();
+    let error = program.args(&command[1..]).env_remove(mounts::MOUNTS).env_remove(AFTER).exec();
     // The output of a worker goes into its log: that is where people look for it.
     drop(writeln!(std::io::stderr(), "cannot start {}: {error}", command[0].display()));
     ExitCode::from(CANNOT_START)

@@ -3,6 +3,7 @@
 //! A worker is known by its calls alone; nothing here looks inside its process. What it needs to
 //! call stands in its environment, and the calls themselves are answered by [`crate::jobs`].
 
+pub(crate) mod container;
 pub(crate) mod echo;
 pub(crate) mod environment;
 pub(crate) mod fleet;

@@ -1,5 +1,6 @@
 //! The process of a worker, from its start to its last trace.
 
+use std::ffi::OsString;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -9,9 +10,10 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
 
+use super::container::{Container, Engine};
 use super::environment::{command, environment};
 use super::fleet::Wanted;
-use super::guard::TERMINATE;
+use super::guard::{AFTER, TERMINATE};
 use super::logs;
 use super::volumes::Places;
 use super::worker::{Order, Worker};
@@ -61,9 +63,18 @@ fn start(app: &App, wanted: &Wanted, worker: &Worker) -> std::io::Result<Child> 
     refuse_paths(&[&[worker.endpoint.as_str()], &volumes[..]].concat())?;
     make_folder(&data.join("logs"))?;
     let places = Places::make(wanted, data)?;
-    let are_mounted = !places.mounts.is_empty() && app.fleet.can_mount(app, &places);
+    let are_mounted =
+        app.engine.is_none() && !places.mounts.is_empty() && app.fleet.can_mount(app, &places);
+    let mut environment = environment(wanted, worker, app, &places, are_mounted)?;
     let mut line = options.worker_guard.clone();
-    line.extend(command(wanted, options));
+    match &app.engine {
+        Some(engine) => {
+            line.extend(run_in_container(engine, wanted, worker, &places, &environment)?);
+            let after = serde_json::to_string(&engine.removal(&worker.id))?;
+            environment.push((AFTER.into(), after.into()));
+        }
+        None => line.extend(command(wanted, options)),
+    }
     let Some((program, arguments)) = line.split_first() else {
         return Err(std::io::Error::other(
             "the template has no command, and there is no echo worker",
@@ -72,13 +83,35 @@ fn start(app: &App, wanted: &Wanted, worker: &Worker) -> std::io::Result<Child> 
     Command::new(program)
         .args(arguments)
         .env_clear()
-        .envs(environment(wanted, worker, app, &places, are_mounted)?)
+        .envs(environment)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
         .kill_on_drop(true)
         .spawn()
+}
+
+/// The command that runs a worker in a container of the image of its template.
+fn run_in_container(
+    engine: &Engine,
+    wanted: &Wanted,
+    worker: &Worker,
+    places: &Places,
+    environment: &[(OsString, OsString)],
+) -> std::io::Result<Vec<OsString>> {
+    let template = wanted.template.as_ref();
+    let template = template.ok_or_else(|| std::io::Error::other("the endpoint has no template"))?;
+    let has_processors = wanted.endpoint.compute_type == "CPU";
+    engine.run(&Container {
+        id: &worker.id,
+        image: &template.image_name,
+        entrypoint: &template.docker_entrypoint,
+        command: &template.docker_start_cmd,
+        environment,
+        mounts: places.container_mounts(),
+        processors: has_processors.then_some(wanted.endpoint.vcpu_count),
+    })
 }
 
 /// Refuses ids that would lead elsewhere as names of files: the store may have come along with a

@@ -103,6 +103,15 @@ impl Places {
         ]
     }
 
+    /// Returns the mounts of a container: each folder also has its path on this machine, which is
+    /// what variables hold.
+    pub(super) fn container_mounts(&self) -> Vec<Mount> {
+        let folders = self.volumes.iter().map(|(_, folder)| folder);
+        let folders = folders.chain(self.models.iter().map(|(_, folder)| folder));
+        let same = |folder: &PathBuf| Mount { source: folder.clone(), target: folder.clone() };
+        self.mounts.iter().cloned().chain(folders.map(same)).collect()
+    }
+
     /// Links the first volume to its path where nothing else is there. Returns the link that was made.
     pub(super) fn link(&self) -> Option<PathBuf> {
         let mount = self.mounts.iter().find(|mount| mount.target == Path::new(VOLUME_PATH))?;

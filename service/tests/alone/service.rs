@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use service::{Options, StreamFormat, echo_worker_main, worker_guard_main};
+use service::{Options, Runtime, StreamFormat, echo_worker_main, worker_guard_main};
 use tokio_util::sync::CancellationToken;
 
 fn main() -> ExitCode {
@@ -31,6 +31,9 @@ fn serve(arguments: &[OsString]) -> ExitCode {
     options.echo_worker = vec![me(), "echo".into()];
     options.worker_guard = vec![me(), "guard".into()];
     options.stream_format = StreamFormat::Object;
+    if let Some(client) = std::env::var_os("SERVICE_ENGINE") {
+        options.runtime = Runtime::Container(client);
+    }
     options.job_rates = std::env::var_os("SERVICE_NO_RATES").is_none();
     options.access_log = options.job_rates;
     options.timing.crash_pause = Duration::from_millis(100);

@@ -1,5 +1,6 @@
 //! `kill -9` at any moment: nothing that was accepted is lost, and no worker lives on.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -36,8 +37,13 @@ impl Alone {
 
     /// A service that takes any number of requests.
     pub(crate) async fn without_rates(folder: &Path) -> Alone {
+        Alone::with_variable(&("SERVICE_NO_RATES", "1".into()), folder).await
+    }
+
+    /// A service with one more variable in its environment.
+    pub(crate) async fn with_variable(variable: &(&str, OsString), folder: &Path) -> Alone {
         let mut command = Command::new(env!("CARGO_BIN_EXE_service-alone"));
-        command.env("SERVICE_NO_RATES", "1");
+        command.env(variable.0, &variable.1);
         Alone::start_by(command, folder).await
     }
 
@@ -77,7 +83,7 @@ impl Alone {
         drop(self.process);
     }
 
-    async fn post(&self, url: String, body: &Value) -> Option<Value> {
+    pub(crate) async fn post(&self, url: String, body: &Value) -> Option<Value> {
         let sent = self.client.post(url).bearer_auth(KEY).json(body).send().await.ok()?;
         assert!(sent.status().is_success(), "{}", sent.status());
         sent.json().await.ok()
@@ -94,6 +100,12 @@ impl Alone {
     /// An endpoint with this name and so many workers.
     pub(crate) async fn named_endpoint(&self, name: &str, workers: i64) -> String {
         let template = json!({ "name": name, "imageName": "echo", "isServerless": true });
+        self.endpoint_of(template, workers).await
+    }
+
+    /// An endpoint of this template, with its name, and so many workers.
+    pub(crate) async fn endpoint_of(&self, template: Value, workers: i64) -> String {
+        let name = template["name"].clone();
         let template = self.post(format!("{}/templates", self.rest), &template).await.unwrap();
         let body = json!({ "name": name, "templateId": template["id"], "workersMin": workers,
             "workersMax": workers, "gpuTypeIds": ["NVIDIA L4"] });

@@ -4,6 +4,7 @@
 
 mod browser;
 mod console;
+mod containers;
 mod description;
 mod graphql;
 mod harness;

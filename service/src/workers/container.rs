@@ -1,0 +1,253 @@
+//! Workers in containers: the command line that runs what a template says in its image.
+//!
+//! The service starts the client of a container engine where it would start the command itself: the
+//! client passes output, signals and the exit status on. A container has the network of this
+//! machine, so that the addresses of the service hold inside it. It is removed by the guard when the
+//! client has ended, however it ended, and what a guard could not remove, by the next start.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::process::Command;
+
+use super::environment::INHERITED;
+use super::mounts::Mount;
+
+/// The time for an engine to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The label that tells of which data folder a container is.
+const LABEL: &str = "plumb.data";
+
+/// The beginnings of the variables that tell the clients of engines what to do.
+const CLIENT_VARIABLES: &[&str] = &["DOCKER_", "CONTAINER", "BUILDKIT_", "PODMAN_"];
+
+/// Why no container can be run.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// There is no such program.
+    #[error("{name} is not on PATH: install it, or leave --runtime away")]
+    Missing {
+        /// The program.
+        name: String,
+    },
+    /// The program is the client of an engine that does not answer.
+    #[error("{name} is on PATH but its engine does not answer: {answer}")]
+    NoAnswer {
+        /// The program.
+        name: String,
+        /// The words of the program.
+        answer: String,
+    },
+}
+
+/// A container engine that answers.
+pub(crate) struct Engine {
+    /// The path of its client.
+    client: PathBuf,
+    label: OsString,
+}
+
+/// A container to run.
+pub(crate) struct Container<'a> {
+    /// The id of the worker.
+    pub(crate) id: &'a str,
+    pub(crate) image: &'a str,
+    /// The entrypoint of the template; empty for that of the image.
+    pub(crate) entrypoint: &'a [String],
+    /// The command of the template; empty for that of the image.
+    pub(crate) command: &'a [String],
+    /// The environment of the client, which has the variables of the container.
+    pub(crate) environment: &'a [(OsString, OsString)],
+    pub(crate) mounts: Vec<Mount>,
+    /// The processors that it may use; all of them if not set.
+    pub(crate) processors: Option<i64>,
+}
+
+impl Engine {
+    /// Finds the client of an engine, and asks the engine whether it is there.
+    pub(crate) async fn connect(name: &OsStr, data: &Path) -> Result<Engine, EngineError> {
+        let shown = || name.display().to_string();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let client = find(name, &path).ok_or_else(|| EngineError::Missing { name: shown() })?;
+        let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
+        let mut label = OsString::from(format!("{LABEL}="));
+        label.push(data);
+        let engine = Engine { client, label };
+        engine
+            .ask(&["info".as_ref()])
+            .await
+            .map_err(|answer| EngineError::NoAnswer { name: shown(), answer })?;
+        Ok(engine)
+    }
+
+    /// Removes the containers of a service over the same data folder that was killed together with
+    /// their guards. Returns how many there were.
+    pub(crate) async fn remove_leftovers(&self) -> Result<usize, String> {
+        let mut filter = OsString::from("label=");
+        filter.push(&self.label);
+        let list = ["ps".as_ref(), "--all".as_ref(), "--quiet".as_ref(), "--filter".as_ref()];
+        let found = self.ask(&[&list[..], &[filter.as_os_str()]].concat()).await?;
+        let ids: Vec<&OsStr> = found.split_whitespace().map(OsStr::new).collect();
+        if !ids.is_empty() {
+            self.ask(&[&["rm".as_ref(), "--force".as_ref()][..], &ids].concat()).await?;
+        }
+        Ok(ids.len())
+    }
+
+    /// Returns the command that runs a container until it ends. Values of variables stand in the
+    /// environment of the client only, where no list of processes shows them.
+    pub(crate) fn run(&self, container: &Container<'_>) -> std::io::Result<Vec<OsString>> {
+        let mut line: Vec<OsString> = vec![self.client.clone().into()];
+        line.extend(["run", "--rm", "--init", "--network", "host", "--name"].map(OsString::from));
+        line.extend([name(container.id).into(), "--label".into(), self.label.clone()]);
+        if let Some(processors) = container.processors {
+            line.extend(["--cpus".into(), processors.to_string().into()]);
+        }
+        for variable in variables(container.environment)? {
+            line.extend(["--env".into(), variable.clone()]);
+        }
+        for mount in &container.mounts {
+            line.extend(["--mount".into(), bind(mount)?]);
+        }
+        let (entrypoint, arguments) = match container.entrypoint.split_first() {
+            Some((entrypoint, arguments)) => (Some(entrypoint), arguments),
+            None => (None, container.entrypoint),
+        };
+        if let Some(entrypoint) = entrypoint {
+            line.extend(["--entrypoint".into(), entrypoint.into()]);
+        }
+        line.push(container.image.into());
+        line.extend(arguments.iter().chain(container.command).map(OsString::from));
+        Ok(line)
+    }
+
+    /// Returns the command that removes the container of a worker.
+    pub(crate) fn removal(&self, id: &str) -> Vec<String> {
+        let client = self.client.to_string_lossy().into_owned();
+        vec![client, "rm".to_owned(), "--force".to_owned(), name(id)]
+    }
+
+    /// Runs the client, and returns its output, or the last line of what it says of its failure.
+    async fn ask(&self, arguments: &[&OsStr]) -> Result<String, String> {
+        let mut command = Command::new(&self.client);
+        command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
+        let output = match tokio::time::timeout(ANSWER_TIMEOUT, command.output()).await {
+            Err(_) => return Err(format!("nothing within {} s", ANSWER_TIMEOUT.as_secs())),
+            Ok(Err(error)) => return Err(error.to_string()),
+            Ok(Ok(output)) => output,
+        };
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+        Err(last.map_or_else(|| output.status.to_string(), str::to_owned))
+    }
+}
+
+/// The name of the container of a worker.
+fn name(id: &str) -> String {
+    format!("plumb-{id}")
+}
+
+/// The path of a program: as it is given, or in one of the folders of a `PATH`.
+fn find(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
+    let given = Path::new(name);
+    if given.components().count() > 1 {
+        return given.is_file().then(|| given.to_owned());
+    }
+    std::env::split_paths(path).map(|folder| folder.join(name)).find(|program| program.is_file())
+}
+
+/// The names of the variables of a container: all but those that its client has from the service.
+fn variables(environment: &[(OsString, OsString)]) -> std::io::Result<BTreeSet<&OsString>> {
+    let is_of_client = |name: &OsString, value: &OsString| {
+        let is_inherited = INHERITED.iter().any(|inherited| name == inherited);
+        is_inherited && std::env::var_os(name).as_ref() == Some(value)
+    };
+    let given = environment.iter().filter(|(name, value)| !is_of_client(name, value));
+    let names: BTreeSet<&OsString> = given.map(|(name, _)| name).collect();
+    let tells_client = |name: &&&OsString| {
+        let name = name.to_string_lossy();
+        CLIENT_VARIABLES.iter().any(|start| name.starts_with(start))
+    };
+    match names.iter().find(tells_client) {
+        None => Ok(names),
+        Some(name) => Err(std::io::Error::other(format!(
+            "the variable {} tells the client of the container engine what to do; \
+             a container cannot have it",
+            name.display()
+        ))),
+    }
+}
+
+fn bind(mount: &Mount) -> std::io::Result<OsString> {
+    let mut text = OsString::from("type=bind,source=");
+    text.push(&mount.source);
+    text.push(",target=");
+    text.push(&mount.target);
+    if text.to_string_lossy().matches(',').count() > 2 {
+        let message = format!("{}: a path with a comma cannot be mounted", mount.source.display());
+        return Err(std::io::Error::other(message));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(environment: &[(&str, &str)], mounts: Vec<Mount>) -> std::io::Result<String> {
+        let engine = Engine { client: "/bin/docker".into(), label: "plumb.data=/d".into() };
+        let environment: Vec<_> =
+            environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let (entrypoint, command) =
+            (["python".to_owned(), "-u".to_owned()], ["main.py".to_owned()]);
+        let container = Container {
+            id: "w1",
+            image: "me/chat:2",
+            entrypoint: &entrypoint,
+            command: &command,
+            environment: &environment,
+            mounts,
+            processors: Some(2),
+        };
+        let line = engine.run(&container)?;
+        Ok(line.join(OsStr::new(" ")).into_string().unwrap())
+    }
+
+    #[test]
+    fn the_line_has_what_a_worker_needs_and_no_value() {
+        let mount = Mount { source: "/d/volumes/v".into(), target: "/runpod-volume".into() };
+        assert_eq!(
+            line(&[("TOKEN", "secret"), ("GREETING", "a\nb"), ("TOKEN", "later")], vec![mount])
+                .unwrap(),
+            "/bin/docker run --rm --init --network host --name plumb-w1 --label plumb.data=/d --cpus 2 \
+             --env GREETING --env TOKEN --mount type=bind,source=/d/volumes/v,target=/runpod-volume \
+             --entrypoint python me/chat:2 -u main.py"
+        );
+    }
+
+    #[test]
+    fn what_would_steer_the_client_is_refused() {
+        let refused = line(&[("DOCKER_HOST", "tcp://x")], Vec::new()).unwrap_err().to_string();
+        assert!(refused.contains("DOCKER_HOST"), "{refused}");
+        let mount = Mount { source: "/a,b".into(), target: "/c".into() };
+        assert!(line(&[], vec![mount]).unwrap_err().to_string().contains("comma"));
+    }
+
+    #[test]
+    fn programs_are_found_on_a_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("engine");
+        std::fs::write(&program, "").unwrap();
+        let path = std::env::join_paths([Path::new("/nowhere"), folder.path()]).unwrap();
+        assert_eq!(find("engine".as_ref(), &path), Some(program.clone()));
+        assert_eq!(find(program.as_os_str(), OsStr::new("")), Some(program));
+        assert_eq!(find("other".as_ref(), &path), None);
+    }
+}
