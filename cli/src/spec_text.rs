@@ -101,9 +101,10 @@ pub(crate) fn of_files(files: &[SpecFile]) -> SpecText {
 
 /// The files of a spec that was read, and of its modules, by their paths in its folder.
 pub(crate) fn files(folder: &Path, sources: &Sources) -> Vec<SpecFile> {
+    let folder = inside(folder, "");
     let file = |source: &Source| {
         let path = Path::new(&source.path);
-        let name = path.strip_prefix(folder).unwrap_or(path).to_str()?;
+        let name = path.strip_prefix(&folder).unwrap_or(path).to_str()?;
         is_spec_file(path.file_name()?.to_str()?)
             .then(|| SpecFile { name: name.to_owned(), text: source.text.to_string() })
     };

@@ -23,7 +23,6 @@ const EXCEPTIONS: &[Exception] = &[
         files: &[
             "config/backends.rs",
             "config/checker.rs",
-            "config/constant.rs",
             "config/imports.rs",
             "config/lifecycle.rs",
             "config/locals.rs",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toml::de::{DeTable, DeValue};
 
-use super::resolve::Given;
+use super::given::Given;
 use super::syntax;
 use crate::address::{Name, is_name};
 use crate::expression::{Expr, Kind};

@@ -12,6 +12,7 @@ pub mod constant;
 mod convert;
 pub mod diagnostics;
 mod found;
+mod given;
 mod imports;
 mod lifecycle;
 mod locals;

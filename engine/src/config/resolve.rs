@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::checker::{Checker, place};
 use super::convert::file_argument;
+pub use super::given::{Files, Given};
 use super::modules::expand::{Expanded, expand};
 use super::names::{Known, Managed, Modules, Names};
 use super::resource::{Checked, resource};
@@ -34,18 +35,6 @@ pub struct ResolveInput {
     pub providers: BTreeMap<Name, Arc<ProviderSchema>>,
     /// The contents of the files that the document asks for; an error text where one cannot be read.
     pub files: Files,
-}
-
-/// The contents that the shell read for `file("…")`, by path.
-pub type Files = BTreeMap<String, Result<Arc<str>, String>>;
-
-/// A value given for a variable.
-#[derive(Clone, Debug)]
-pub enum Given {
-    /// Text: taken as it is by string variables, read as a TOML value by others.
-    Text(String),
-    /// A typed value, from a variables file.
-    Value(Value),
 }
 
 /// Resolves a document.

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::resolve::{Files, Given, check_files};
+use super::given::{Files, Given};
+use super::resolve::check_files;
 use super::scope::{Locals, PlainScope};
 use super::{
     Document, Item, LocalConfig, RawBlock, Variable, backends, diagnostics as say, variables,

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::constant::{constant, from_toml};
-use super::resolve::Given;
+use super::given::Given;
 use super::{Document, Item, RawBlock, SpecExpr, Variable, diagnostics as say};
 use crate::address::Name;
 use crate::diagnostics::{Diagnostics, Span};

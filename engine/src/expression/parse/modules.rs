@@ -1,4 +1,4 @@
-//! Resources of modules in residuals: `module.x["eu"].endpoint.chat` is a block there, and never an output.
+//! Resources of modules in residuals: `module.x["eu"].value.a` is a block there, and never an output.
 
 use crate::address::{Block, ModulePath, Name};
 use crate::expression::visit::change;
