@@ -3,7 +3,8 @@
 //! The service starts the client of a container engine where it would start the command itself: the
 //! client passes output, signals and the exit status on. A container has the network of this
 //! machine, so that the addresses of the service hold inside it. It is removed by the guard when the
-//! client has ended, however it ended, and what a guard could not remove, by the next start.
+//! client has ended, however it ended; by the service when the guard was killed; and by the next start
+//! when both were.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -129,6 +130,11 @@ impl Engine {
     pub(crate) fn removal(&self, id: &str) -> Vec<String> {
         let client = self.client.to_string_lossy().into_owned();
         vec![client, "rm".to_owned(), "--force".to_owned(), name(id)]
+    }
+
+    /// Removes the container of a worker whose guard was killed.
+    pub(crate) async fn remove(&self, id: &str) -> Result<(), String> {
+        self.ask(&["rm".as_ref(), "--force".as_ref(), name(id).as_ref()]).await.map(drop)
     }
 
     /// Runs the client, and returns its output, or the last line of what it says of its failure.

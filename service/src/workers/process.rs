@@ -55,6 +55,12 @@ pub(crate) async fn supervise(
     for job in jobs.iter().flatten() {
         app.run_was_cut_off(job, &format!("worker {} is gone", worker.id));
     }
+    let is_guard_killed = ended.is_some_and(|status| status.code().is_none());
+    if let Some(engine) = app.engine.as_ref().filter(|_| is_guard_killed)
+        && let Err(answer) = engine.remove(&worker.id).await
+    {
+        app.warn(&format!("the container of worker {} is not removed: {answer}", worker.id));
+    }
 }
 
 fn start(app: &App, wanted: &Wanted, worker: &Worker) -> std::io::Result<Child> {

@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use crate::harness::Harness;
 use crate::killed::Alone;
+use crate::scaling::kill_guard;
 
 /// A client of no engine: it appends its arguments to `calls`, one a line, and runs the command.
 const CLIENT: &str = r#"#!/bin/sh
@@ -153,6 +154,21 @@ async fn containers_go_when_the_service_is_killed() {
     let asked = |call: &Vec<String>| call[0] == "ps" && has_pair(call, "--filter", &filter);
     assert!(client.calls().iter().any(asked), "{:?}", client.calls());
     service.kill();
+}
+
+#[tokio::test]
+async fn a_container_goes_when_its_guard_is_killed() {
+    let client = Client::new();
+    let service = Harness::with(|options| options.runtime = client.runtime()).await;
+    let template = service.post("/templates", template()).await["id"].take();
+    let endpoint = service.endpoint(json!({ "templateId": template })).await;
+    let job = service.run(&endpoint, json!({ "sleep_ms": 1500 })).await;
+    service.until(&endpoint, &job, "IN_PROGRESS").await;
+    let worker = service.pods(&endpoint).await.remove(0);
+    kill_guard(&worker);
+    client.removed(&format!("plumb-{worker}")).await;
+    let done = service.until(&endpoint, &job, "COMPLETED").await;
+    assert_eq!(done["retries"], 1);
 }
 
 #[tokio::test]

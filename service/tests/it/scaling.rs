@@ -174,13 +174,7 @@ async fn a_worker_does_not_outlive_its_guard() {
     let job = service.run(&endpoint, json!({ "sleep_ms": 1500 })).await;
     service.until(&endpoint, &job, "IN_PROGRESS").await;
     let worker = service.pods(&endpoint).await.remove(0);
-    let guard = marked(&format!("RUNPOD_POD_ID={worker}")).into_iter().find(|pid| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let words: Vec<_> = line.split(|byte| *byte == 0).collect();
-        words.contains(&&b"guard"[..]) && !words.contains(&&b"--exec"[..])
-    });
-    let killed = std::process::Command::new("kill").args(["-9", &guard.unwrap()]).status();
-    assert!(killed.unwrap().success());
+    kill_guard(&worker);
     for _ in 0..100 {
         if processes(&worker) == 0 {
             break;
@@ -190,6 +184,17 @@ async fn a_worker_does_not_outlive_its_guard() {
     assert_eq!(processes(&worker), 0);
     let done = service.until(&endpoint, &job, "COMPLETED").await;
     assert_eq!(done["retries"], 1);
+}
+
+/// Kills the guard of this worker.
+pub(crate) fn kill_guard(worker: &str) {
+    let guard = marked(&format!("RUNPOD_POD_ID={worker}")).into_iter().find(|pid| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<_> = line.split(|byte| *byte == 0).collect();
+        words.contains(&&b"guard"[..]) && !words.contains(&&b"--exec"[..])
+    });
+    let killed = std::process::Command::new("kill").args(["-9", &guard.unwrap()]).status();
+    assert!(killed.unwrap().success());
 }
 
 /// The processes whose environment bears the id of this worker.
