@@ -20,12 +20,16 @@ use crate::lease::Leases;
 use crate::log::{self, Log, LogLevel};
 use crate::metrics::RequestCounts;
 use crate::options::Options;
+use crate::pods::change::{self, Action};
+use crate::pods::model::Pod;
+use crate::pods::run::Phase;
+use crate::pods::runner::PodRunner;
 use crate::problem::Problem;
 use crate::quirks::{Quirk, Quirks};
 use crate::readiness::Readiness;
 use crate::resources::endpoint::{self, Api, Endpoint, FlashBoot};
 use crate::resources::volume;
-use crate::store::{Store, Tx};
+use crate::store::{Store, Tx, objects};
 use crate::workers::container::Engine;
 use crate::workers::fleet::Fleet;
 use crate::workers::logs;
@@ -53,6 +57,8 @@ pub(crate) struct App {
     pub(crate) fleet: Fleet,
     /// The engine of their containers, where they run in some.
     pub(crate) engine: Option<Engine>,
+    /// The pods that run.
+    pub(crate) pod_runner: PodRunner,
     /// The meter of what workers and volumes cost.
     pub(crate) meter: Meter,
     /// The sizes of what the network volumes hold.
@@ -88,14 +94,14 @@ impl App {
 
 /// A worker as the management APIs show it.
 #[derive(Debug, Clone)]
-pub(crate) struct Pod {
+pub(crate) struct WorkerPod {
     pub(crate) id: String,
     pub(crate) desired_status: &'static str,
 }
 
 impl App {
     /// The workers of an endpoint that live.
-    pub(crate) fn pods(&self, endpoint: &str) -> Vec<Pod> {
+    pub(crate) fn pods(&self, endpoint: &str) -> Vec<WorkerPod> {
         self.fleet.pods(endpoint)
     }
 
@@ -113,6 +119,43 @@ impl App {
             Ok(done)
         };
         self.store.write(write).await
+    }
+
+    /// Runs a write that changes pods. The runner hears of it with the write.
+    pub(crate) async fn change_pods<T, W>(self: &Arc<Self>, work: W) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Tx<'_>) -> Result<T, Problem> + Send + 'static,
+    {
+        let app = Arc::clone(self);
+        let write = move |tx: &Tx<'_>| {
+            let done = work(tx)?;
+            tx.after(move || app.pod_runner.pods_changed());
+            Ok(done)
+        };
+        self.store.write(write).await
+    }
+
+    /// Changes the condition of a pod.
+    pub(crate) async fn act_on_pod(
+        self: &Arc<Self>,
+        id: &str,
+        action: Action,
+    ) -> Result<Pod, Problem> {
+        let run = self.pod_runner.run_of(id);
+        let has_failed = run.is_some_and(|run| run.phase() == Phase::Failed);
+        let id = id.to_owned();
+        let pod = self.change_pods(move |tx| change::act(tx, &id, action, has_failed)).await?;
+        self.say(&format!("pod {}: {}", pod.id, pod.last_status_change));
+        Ok(pod)
+    }
+
+    /// Removes a pod with its volume, and waits a while until its process has ended.
+    pub(crate) async fn delete_pod(self: &Arc<Self>, id: &str) -> Result<(), Problem> {
+        let removed = id.to_owned();
+        self.change_pods(move |tx| objects::delete::<Pod>(tx, &removed)).await?;
+        self.pod_runner.wait_until_gone(self, id).await;
+        Ok(())
     }
 
     /// Tells the autoscaler that endpoints or their templates have changed.

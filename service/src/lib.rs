@@ -32,6 +32,7 @@ mod memory_budget;
 mod metrics;
 mod options;
 mod own_files;
+mod pods;
 mod problem;
 mod quirks;
 mod readiness;

@@ -25,10 +25,10 @@ const FILES: [&str; 10] = [
     "service.db-wal",
     "service.log",
 ];
-const FOLDERS: [&str; 4] = ["keys", "logs", "models", "volumes"];
+const FOLDERS: [&str; 5] = ["keys", "logs", "models", "pods", "volumes"];
 
 /// All of them as patterns of git, with what is beside them for a while.
-const PATTERNS: [&str; 13] = [
+const PATTERNS: [&str; 14] = [
     ".gitignore",
     "*.new",
     "access.log*",
@@ -37,6 +37,7 @@ const PATTERNS: [&str; 13] = [
     "lock",
     "logs/",
     "models/",
+    "pods/",
     "port",
     "serve.json",
     "service.db*",

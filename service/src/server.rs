@@ -25,6 +25,7 @@ use crate::log::LogLevel;
 use crate::metrics::RequestCounts;
 use crate::options::{Options, Runtime};
 use crate::own_files::{Strange, hide, itself, refuse_strange, write_private};
+use crate::pods::runner::{self, PodRunner};
 use crate::problem::Problem;
 use crate::quirks::Quirks;
 use crate::readiness::Readiness;
@@ -183,6 +184,7 @@ impl Server {
         let sweep = tokio::spawn(sweep::run(Arc::clone(&app)));
         let webhooks = tokio::spawn(webhooks::run(Arc::clone(&app)));
         let meter = tokio::spawn(meter::run(Arc::clone(&app)));
+        let pods = tokio::spawn(runner::run(Arc::clone(&app)));
         let usage = tokio::spawn(usage::run(Arc::clone(&app)));
         let end_workers = async {
             app.draining.cancelled().await;
@@ -192,6 +194,7 @@ impl Server {
         };
         tokio::join!(listen::serve(&app, listener, routes::router(&app)), end_workers);
         watch.abort();
+        drop(pods.await);
         // What it reads would keep the store open.
         drop(webhooks.await);
         drop(meter.await);
@@ -289,6 +292,7 @@ fn app(options: Options, open: Open) -> io::Result<Arc<App>> {
         queue,
         fleet: Fleet::default(),
         engine,
+        pod_runner: PodRunner::default(),
         meter: Meter::new(),
         usage: Usage::default(),
         requests: RequestCounts::default(),

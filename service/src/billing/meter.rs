@@ -1,4 +1,4 @@
-//! The meter: it counts the time of workers and volumes, and writes it into the ledger.
+//! The meter: it counts the time of workers, pods and volumes, and writes it into the ledger.
 
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use super::bucket::HOUR_MS;
 use super::ledger::{self, Entry};
-use super::{Price, volume_price};
+use super::{Price, pod_disk_price, volume_price};
 use crate::app::App;
 use crate::clock::now_ms;
+use crate::pods::model::Pod;
+use crate::pods::run::Run;
 use crate::problem::Problem;
 use crate::resources::volume::Volume;
 use crate::store::objects;
@@ -20,8 +22,8 @@ const PAUSE: Duration = Duration::from_mins(1);
 /// The use that was counted and is not written yet.
 pub(crate) struct Meter {
     counted: Mutex<Vec<Entry>>,
-    /// Up to when volumes have been counted.
-    volumes_until: AtomicI64,
+    /// Up to when volumes and the disks of pods have been counted.
+    disks_until: AtomicI64,
     /// One writes at a time: who reads the ledger afterwards finds everything.
     writing: tokio::sync::Mutex<()>,
 }
@@ -30,7 +32,7 @@ impl Meter {
     pub(crate) fn new() -> Meter {
         Meter {
             counted: Mutex::default(),
-            volumes_until: AtomicI64::new(now_ms()),
+            disks_until: AtomicI64::new(now_ms()),
             writing: tokio::sync::Mutex::default(),
         }
     }
@@ -40,6 +42,15 @@ impl Meter {
         let now = now_ms();
         let since = worker.counted_until.swap(now, SeqCst);
         self.count(worker.price, &worker.endpoint, since, now);
+    }
+
+    /// Counts the time of a pod since it was counted last.
+    pub(crate) fn count_pod(&self, run: &Run) {
+        let now = now_ms();
+        let since = run.counted_until.swap(now, SeqCst);
+        if run.is_billed() {
+            self.count(run.price, run.id(), since, now);
+        }
     }
 
     fn count(&self, price: Price, object: &str, since: i64, until: i64) {
@@ -61,12 +72,19 @@ impl Meter {
     pub(crate) async fn settle(&self, app: &App) -> Result<(), Problem> {
         let _only = self.writing.lock().await;
         app.fleet.all().iter().for_each(|worker| self.count_worker(worker));
-        let volumes = app.store.read(|conn| objects::list::<Volume>(conn, 0)).await?;
+        app.pod_runner.all().iter().for_each(|run| self.count_pod(run));
+        let read = |conn: &rusqlite::Connection| {
+            Ok((objects::list::<Volume>(conn, 0)?, objects::list::<Pod>(conn, 0)?))
+        };
+        let (volumes, pods) = app.store.read(read).await?;
         let now = now_ms();
-        let last = self.volumes_until.swap(now, SeqCst);
+        let last = self.disks_until.swap(now, SeqCst);
         for volume in volumes {
             let price = volume_price(&volume.tier, volume.size);
             self.count(price, &volume.id, last.max(volume.created_at), now);
+        }
+        for pod in pods {
+            self.count(pod_disk_price(&pod), &pod.id, last.max(pod.created_at), now);
         }
         let entries = std::mem::take(&mut *self.counted());
         if entries.is_empty() {

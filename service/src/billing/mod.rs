@@ -1,4 +1,4 @@
-//! The cost of the workers and volumes of this service: a ledger of their time at the prices of
+//! The cost of the workers, pods and volumes of this service: a ledger of their time at the prices of
 //! the catalog. Nobody is billed; plans can be held against it.
 //!
 //! Time counts while the service runs. What a service that is killed has not written is less than
@@ -13,6 +13,7 @@ use rusqlite::Connection;
 
 use crate::app::App;
 use crate::catalog::{self, gpus};
+use crate::pods::model::Pod;
 use crate::problem::Problem;
 use crate::resources::endpoint::Endpoint;
 use ledger::Entry;
@@ -60,14 +61,20 @@ pub(crate) enum BilledKind {
     WorkerCpu,
     VolumeStandard,
     VolumeFast,
+    PodGpu,
+    PodCpu,
+    PodDisk,
 }
 
 impl BilledKind {
-    const ALL: [BilledKind; 4] = [
+    const ALL: [BilledKind; 7] = [
         BilledKind::WorkerGpu,
         BilledKind::WorkerCpu,
         BilledKind::VolumeStandard,
         BilledKind::VolumeFast,
+        BilledKind::PodGpu,
+        BilledKind::PodCpu,
+        BilledKind::PodDisk,
     ];
 
     /// Its name in the store.
@@ -77,6 +84,9 @@ impl BilledKind {
             BilledKind::WorkerCpu => "worker-cpu",
             BilledKind::VolumeStandard => "volume-standard",
             BilledKind::VolumeFast => "volume-fast",
+            BilledKind::PodGpu => "pod-gpu",
+            BilledKind::PodCpu => "pod-cpu",
+            BilledKind::PodDisk => "pod-disk",
         }
     }
 
@@ -98,6 +108,35 @@ pub(crate) fn worker_price(endpoint: &Endpoint) -> Price {
     let price = gpu.map_or(0.0, |gpu| gpu.serverless_price().unwrap_or(gpu.secure_price()));
     let nanos_per_hour = nanos(price).saturating_mul(endpoint.gpu_count);
     Price { what: BilledKind::WorkerGpu, nanos_per_hour }
+}
+
+/// Returns the price of a pod that runs, without its disks.
+pub(crate) fn pod_price(pod: &Pod) -> Price {
+    let Some(gpu) = pod.gpu_type_id.as_deref().and_then(gpus::find) else {
+        let nanos_per_hour = nanos(catalog::VCPU_PRICE).saturating_mul(pod.vcpu_count);
+        return Price { what: BilledKind::PodCpu, nanos_per_hour };
+    };
+    let asked = match pod.cloud.as_str() {
+        "COMMUNITY" => gpu.community_price(),
+        _ => gpu.secure_price(),
+    };
+    let offered = pod.bid_per_gpu.filter(|_| pod.interruptible);
+    let nanos_per_hour = nanos(offered.unwrap_or(asked)).saturating_mul(pod.gpu_count);
+    Price { what: BilledKind::PodGpu, nanos_per_hour }
+}
+
+/// Returns the price of the disks of a pod: its container's while it runs, and its volume, which
+/// costs twice as much while it is stopped.
+fn pod_disk_price(pod: &Pod) -> Price {
+    let volume = if pod.has_own_volume() { pod.container.volume_in_gb } else { 0 };
+    let gigabytes = if pod.is_wanted() {
+        pod.container.container_disk_in_gb.saturating_add(volume)
+    } else {
+        volume.saturating_mul(2)
+    };
+    // Dollars for a gigabyte and a month of 730 hours.
+    let nanos_per_hour = nanos(0.10).saturating_mul(gigabytes) / 730;
+    Price { what: BilledKind::PodDisk, nanos_per_hour }
 }
 
 /// Returns the price of a volume, by its size in gigabytes.

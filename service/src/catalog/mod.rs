@@ -82,12 +82,22 @@ pub(crate) const CUDA_VERSIONS: &[&str] = &[
 /// CPU flavours that an endpoint can have.
 pub(crate) const CPU_FLAVORS: &[&str] = &["cpu3c", "cpu3g", "cpu5c", "cpu5g"];
 
+/// CPU flavours that a pod can have.
+pub(crate) const POD_CPU_FLAVORS: &[&str] = &["cpu3c", "cpu3g", "cpu3m", "cpu5c", "cpu5g", "cpu5m"];
+
+/// The most GPUs that one machine has.
+pub(crate) const GPUS_MAX: i64 = 8;
+
 /// Dollars an hour of one CPU.
 pub(crate) const VCPU_PRICE: f64 = 0.03;
 
 /// The gigabytes of memory that a CPU of a flavour comes with.
 pub(crate) fn memory_per_vcpu(flavor: &str) -> i64 {
-    if flavor.ends_with('g') { 4 } else { 2 }
+    match flavor.as_bytes().last() {
+        Some(b'm') => 8,
+        Some(b'g') => 4,
+        _ => 2,
+    }
 }
 
 /// Every pool.

@@ -188,7 +188,7 @@ impl EndpointView {
 
     /// The workers that live.
     fn pods(&self, context: &Ctx) -> Vec<PodView> {
-        let shown = |pod: crate::app::Pod| PodView {
+        let shown = |pod: crate::app::WorkerPod| PodView {
             id: pod.id,
             desired_status: pod.desired_status.to_owned(),
         };

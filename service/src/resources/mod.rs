@@ -33,7 +33,7 @@ pub(crate) fn name() -> Shape {
 }
 
 /// Checks a name: not empty, not too long.
-fn check_name(name: &str) -> Result<(), Problem> {
+pub(crate) fn check_name(name: &str) -> Result<(), Problem> {
     if name.trim().is_empty() {
         return Err(Problem::invalid("name must not be empty"));
     }
@@ -44,12 +44,12 @@ fn check_name(name: &str) -> Result<(), Problem> {
 }
 
 /// The problem that a required field is missing.
-fn required(field: &str) -> Problem {
+pub(crate) fn required(field: &str) -> Problem {
     Problem::invalid(format!("{field} is required"))
 }
 
 /// Checks that a value is one of a list.
-fn check_one_of(field: &str, value: &str, known: &[&str]) -> Result<(), Problem> {
+pub(crate) fn check_one_of(field: &str, value: &str, known: &[&str]) -> Result<(), Problem> {
     if known.contains(&value) {
         return Ok(());
     }
@@ -57,7 +57,7 @@ fn check_one_of(field: &str, value: &str, known: &[&str]) -> Result<(), Problem>
 }
 
 /// Checks that a number lies in a range.
-fn check_range(field: &str, value: i64, min: i64, max: i64) -> Result<(), Problem> {
+pub(crate) fn check_range(field: &str, value: i64, min: i64, max: i64) -> Result<(), Problem> {
     if (min..=max).contains(&value) {
         return Ok(());
     }
@@ -93,7 +93,7 @@ fn check_no_zero(field: &str, text: &str) -> Result<(), Problem> {
 }
 
 /// `""` means that there is none.
-fn non_empty(text: String) -> Option<String> {
+pub(crate) fn non_empty(text: String) -> Option<String> {
     Some(text).filter(|text| !text.trim().is_empty())
 }
 

@@ -84,13 +84,17 @@ pub(crate) fn rotate(
     Ok(auth)
 }
 
-/// Removes a credential; templates that used it have none afterwards.
+/// Removes a credential that no pod uses; templates that used it have none afterwards.
 pub(crate) fn delete(tx: &Tx<'_>, id: &str) -> Result<(), Problem> {
     objects::get::<RegistryAuth>(tx.conn, id)?;
     for holder in objects::users(tx.conn, id)? {
         if let Some(mut template) = objects::find::<Template>(tx.conn, &holder)? {
             template.container_registry_auth_id = None;
             objects::update(tx, &template)?;
+        } else {
+            return Err(Problem::invalid(format!(
+                "container registry auth \"{id}\" is in use by pod {holder}"
+            )));
         }
     }
     objects::delete::<RegistryAuth>(tx, id)

@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::Endpoint;
 use super::volume::Volume;
 use crate::ids;
+use crate::pods::model::Pod;
 use crate::problem::Problem;
 use crate::store::Tx;
 use crate::store::objects::{self, Record};
 
-/// The kinds of objects that can bear a tag. This service has no pods and clusters to find.
+/// The kinds of objects that can bear a tag. This service has no clusters to find.
 pub(crate) const KINDS: &[&str] = &["POD", "CLUSTER", "SERVERLESS_ENDPOINT", "NETWORK_VOLUME"];
 
 /// A tag.
@@ -84,6 +85,7 @@ fn check(tx: &Tx<'_>, tagged: &Tagged) -> Result<(), Problem> {
     let exists = match tagged.kind.as_str() {
         "SERVERLESS_ENDPOINT" => objects::find::<Endpoint>(tx.conn, &tagged.id)?.is_some(),
         "NETWORK_VOLUME" => objects::find::<Volume>(tx.conn, &tagged.id)?.is_some(),
+        "POD" => objects::find::<Pod>(tx.conn, &tagged.id)?.is_some(),
         _ => false,
     };
     if exists { Ok(()) } else { Err(Problem::not_found("resource")) }

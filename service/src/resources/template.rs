@@ -325,10 +325,31 @@ fn check(tx: &Tx<'_>, template: &Template) -> Result<(), Problem> {
         return Err(required("name"));
     }
     check_name(&template.name)?;
+    check_one_of("category", &template.category, CATEGORIES)?;
+    check_settings(tx, template)?;
+    let same_name = objects::named::<Template>(tx.conn, &template.name)?;
+    if same_name.is_some_and(|id| id != template.id) {
+        return Err(Problem::invalid(format!(
+            "template name must be unique: \"{}\" already exists",
+            template.name
+        )));
+    }
+    Ok(())
+}
+
+/// Returns the settings of one pod: those of a template or of the pod before, else the defaults,
+/// and over them what is given.
+pub(crate) fn settings(base: Option<Template>, given: TemplateInput) -> Template {
+    let mut settings = base.unwrap_or_else(Template::unset);
+    apply(&mut settings, given);
+    settings
+}
+
+/// Checks the image, the command, the environment, the ports and the disks of a container.
+pub(crate) fn check_settings(tx: &Tx<'_>, template: &Template) -> Result<(), Problem> {
     if template.image_name.trim().is_empty() {
         return Err(required("imageName"));
     }
-    check_one_of("category", &template.category, CATEGORIES)?;
     check_range("containerDiskInGb", template.container_disk_in_gb, 0, i64::from(i32::MAX))?;
     check_range("volumeInGb", template.volume_in_gb, 0, i64::from(i32::MAX))?;
     template.ports.iter().try_for_each(|port| check_port(port))?;
@@ -339,13 +360,6 @@ fn check(tx: &Tx<'_>, template: &Template) -> Result<(), Problem> {
         && objects::find::<RegistryAuth>(tx.conn, id)?.is_none()
     {
         return Err(Problem::invalid(format!("container registry auth \"{id}\" not found")));
-    }
-    let same_name = objects::named::<Template>(tx.conn, &template.name)?;
-    if same_name.is_some_and(|id| id != template.id) {
-        return Err(Problem::invalid(format!(
-            "template name must be unique: \"{}\" already exists",
-            template.name
-        )));
     }
     Ok(())
 }

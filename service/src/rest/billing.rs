@@ -27,14 +27,14 @@ const VOLUMES: Report = Report {
     field: "networkVolumeId",
     what: &[BilledKind::VolumeStandard, BilledKind::VolumeFast],
 };
-/// This service has no pods.
-const PODS: Report = Report { field: "podId", what: &[] };
+const PODS: Report =
+    Report { field: "podId", what: &[BilledKind::PodGpu, BilledKind::PodCpu, BilledKind::PodDisk] };
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         described("/billing/endpoints", "EndpointBilling", "What endpoints cost", &ENDPOINTS),
         described("/billing/networkvolumes", "NetworkVolumeBilling", "What volumes cost", &VOLUMES),
-        described("/billing/pods", "PodBilling", "What pods cost: there are none", &PODS),
+        described("/billing/pods", "PodBilling", "What pods cost, with their disks", &PODS),
     ]
 }
 
@@ -80,11 +80,13 @@ async fn list(request: RestRequest, report: &'static Report) -> Result<Response,
     let entries = billing::entries(&request.app, window, is_wanted).await?;
     let buckets = window.buckets(entries, true);
     let records = buckets.iter().map(|((start, object), entries)| {
-        let sum = |part: fn(&Entry) -> i64| entries.iter().map(part).sum::<i64>();
+        let nanos = entries.iter().map(|entry| entry.nanos).sum();
+        // The disks of a pod cost at the same time as the pod.
+        let machines = entries.iter().filter(|entry| entry.what != BilledKind::PodDisk);
         json!({
-            "amount": dollars(sum(|entry| entry.nanos)),
+            "amount": dollars(nanos),
             "time": iso(*start),
-            "timeBilledMs": sum(|entry| entry.ms),
+            "timeBilledMs": machines.map(|entry| entry.ms).sum::<i64>(),
             report.field: object,
         })
     });

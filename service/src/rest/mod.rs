@@ -4,6 +4,7 @@ pub(crate) mod answer;
 mod billing;
 mod endpoints;
 pub(crate) mod fields;
+mod pods;
 pub(crate) mod registries;
 pub(crate) mod request;
 mod templates;
@@ -26,7 +27,7 @@ use crate::problem::{Kind, Problem};
 const ABOUT: ApiInfo = ApiInfo {
     title: "Serverless compute service, REST API",
     version: "0.1.0",
-    summary: "Network volumes, templates, endpoints, container registry credentials and costs.",
+    summary: "Network volumes, templates, endpoints, pods, container registry credentials and costs.",
     prefix: "/v1",
     problems: &[
         (400, "The request is wrong, or breaks a rule"),
@@ -53,6 +54,7 @@ fn operations() -> Vec<operation::Operation> {
             "containerRegistryAuthId",
             registries::operations(),
         ),
+        operation::group("pods", "podId", pods::operations()),
         operation::group("billing", "id", billing::operations()),
     ];
     groups.into_iter().flatten().collect()

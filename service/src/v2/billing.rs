@@ -31,9 +31,9 @@ struct Report {
 
 const ALL: Report = Report {
     columns: &[
-        ("podGpuAmount", None),
-        ("podCpuAmount", None),
-        ("podDiskAmount", None),
+        ("podGpuAmount", Some(BilledKind::PodGpu)),
+        ("podCpuAmount", Some(BilledKind::PodCpu)),
+        ("podDiskAmount", Some(BilledKind::PodDisk)),
         ("serverlessGpuAmount", Some(BilledKind::WorkerGpu)),
         ("serverlessCpuAmount", Some(BilledKind::WorkerCpu)),
         ("serverlessDiskAmount", None),
@@ -67,7 +67,11 @@ const VOLUMES: Report = Report {
 };
 
 const PODS: Report = Report {
-    columns: &[("gpuAmount", None), ("cpuAmount", None), ("diskAmount", None)],
+    columns: &[
+        ("gpuAmount", Some(BilledKind::PodGpu)),
+        ("cpuAmount", Some(BilledKind::PodCpu)),
+        ("diskAmount", Some(BilledKind::PodDisk)),
+    ],
     object: Some(("podId", "uniquePodCount")),
 };
 
@@ -94,7 +98,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "What network volumes cost",
             &VOLUMES,
         ),
-        described("/billing/pods", "listPodBilling", "What pods cost: there are none", &PODS),
+        described("/billing/pods", "listPodBilling", "What pods cost", &PODS),
         described(
             "/billing/clusters",
             "listClusterBilling",

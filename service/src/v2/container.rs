@@ -1,4 +1,4 @@
-//! The container of a worker, as templates and endpoints describe it.
+//! The container of a worker or a pod, as templates, endpoints and pods describe it.
 
 use serde_json::{Value, json};
 

@@ -1,11 +1,11 @@
-//! The output of a worker as server-sent events, until the worker is gone.
+//! The output of a worker or a pod as server-sent events, until it is gone.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::io::SeekFrom;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, UNIX_EPOCH};
 
 use axum::body::{Body, Bytes};
@@ -21,13 +21,15 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use super::workers::living;
 use crate::app::App;
 use crate::clock::iso;
+use crate::description::operation::Operation;
+use crate::description::shape::{integer, one_of, text};
 use crate::ids;
+use crate::pods::model::Pod;
 use crate::problem::Problem;
 use crate::resources::endpoint::Endpoint;
 use crate::rest::request::RestRequest;
 use crate::store::objects;
 use crate::workers::logs;
-use crate::workers::worker::Worker;
 
 /// The time between two looks for more.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -38,7 +40,8 @@ const BLOCK: u64 = 256 << 10;
 /// A log that is being followed.
 struct Log {
     app: Arc<App>,
-    worker: Option<Arc<Worker>>,
+    /// False as soon as nothing writes into it any more.
+    alive: Option<Arc<AtomicBool>>,
     path: PathBuf,
     /// The position in it, in bytes and in lines.
     bytes: u64,
@@ -47,6 +50,15 @@ struct Log {
     after: u64,
     /// Nothing older is shown.
     since: String,
+}
+
+/// Describes an operation that follows a log.
+pub(super) fn described(operation: Operation) -> Operation {
+    operation
+        .query("source", one_of(&["container", "system"]))
+        .query("tail", integer().between(0, i64::from(i32::MAX)).note("Only the last lines"))
+        .query("since", text().note("Only lines after this time"))
+        .gives_text("text/event-stream", text())
 }
 
 /// `GET /serverless/{id}/workers/{workerId}/logs`
@@ -61,9 +73,30 @@ pub(super) async fn follow(request: RestRequest) -> Result<Response, Problem> {
     if !is_id || (worker.is_none() && !tokio::fs::try_exists(&path).await.unwrap_or(false)) {
         return Err(Problem::not_found("worker"));
     }
+    Ok(stream_of(&request, path, worker.map(|worker| Arc::clone(&worker.alive))).await)
+}
+
+/// `GET /pods/{id}/logs`
+pub(super) async fn follow_pod(request: RestRequest) -> Result<Response, Problem> {
+    let id = request.id.clone();
+    request.app.store.read(move |conn: &Connection| objects::get::<Pod>(conn, &id)).await?;
+    if !ids::is_long(&request.id) {
+        return Err(Problem::not_found("pod"));
+    }
+    let path = logs::path(&request.app.options.data, logs::POD, &request.id);
+    let run = request.app.pod_runner.run_of(&request.id);
+    Ok(stream_of(&request, path, run.map(|run| Arc::clone(&run.alive))).await)
+}
+
+/// The log at this path, as the request wants it.
+async fn stream_of(
+    request: &RestRequest,
+    path: PathBuf,
+    alive: Option<Arc<AtomicBool>>,
+) -> Response {
     if request.parameter("source").is_some_and(|source| source == "system") {
         // What the service does with a worker stands in its own log.
-        return Ok(events(Body::empty()));
+        return events(Body::empty());
     }
     let last = request.headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let seen = last.and_then(|id| id.rsplit('/').next()?.parse::<u64>().ok());
@@ -75,8 +108,8 @@ pub(super) async fn follow(request: RestRequest) -> Result<Response, Problem> {
     };
     let since = request.parameter("since").unwrap_or_default();
     let app = Arc::clone(&request.app);
-    let log = Log { app, worker, path, bytes: 0, line: 0, after, since };
-    Ok(events(Body::from_stream(stream::unfold(log, next))))
+    let log = Log { app, alive, path, bytes: 0, line: 0, after, since };
+    events(Body::from_stream(stream::unfold(log, next)))
 }
 
 fn events(body: Body) -> Response {
@@ -91,7 +124,7 @@ async fn count_lines(path: &PathBuf) -> u64 {
     bytes.split(|byte| *byte == b'\n').skip(1).count() as u64
 }
 
-/// The next events; nothing once the worker is gone and its log is at the end.
+/// The next events; nothing once its writer is gone and its log is at the end.
 async fn next(mut log: Log) -> Option<(Result<Bytes, Infallible>, Log)> {
     loop {
         let is_over = log.is_over();
@@ -108,7 +141,7 @@ async fn next(mut log: Log) -> Option<(Result<Bytes, Infallible>, Log)> {
 
 impl Log {
     fn is_over(&self) -> bool {
-        let lives = self.worker.as_ref().is_some_and(|worker| worker.alive.load(SeqCst));
+        let lives = self.alive.as_ref().is_some_and(|alive| alive.load(SeqCst));
         !lives || self.app.draining.is_cancelled()
     }
 

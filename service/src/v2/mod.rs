@@ -8,6 +8,7 @@ mod catalog;
 mod container;
 mod endpoints;
 mod logs;
+mod pods;
 pub(crate) mod problem;
 mod registries;
 mod tags;
@@ -34,13 +35,13 @@ use crate::rest::answer;
 const ABOUT: ApiInfo = ApiInfo {
     title: "Serverless compute service, REST API",
     version: "2.0.0",
-    summary: "Endpoints, templates, network volumes, registries, secrets, tags, the catalog and costs.",
+    summary: "Endpoints, pods, templates, network volumes, registries, secrets, tags, the catalog and costs.",
     prefix: "/v2",
     problems: &[
         (400, "The request breaks a rule"),
         (401, "The key is missing or wrong"),
         (404, "There is no such object"),
-        (409, "The name is taken"),
+        (409, "The name is taken, or the object is in another condition"),
         (413, "The body is too large"),
         (422, "The request is not as described"),
         (429, "Too many requests"),
@@ -53,7 +54,6 @@ const MANNER: RequestRules = RequestRules { refusal: Kind::Unprocessable, body_m
 
 /// Groups of the real service that this one does not have yet, and what it says of them.
 const ABSENT: &[(&str, &str)] = &[
-    ("pods", "This service has no pods yet. Endpoints and their workers are there."),
     ("clusters", "This service has no clusters: all it has runs on one machine."),
     ("sandboxes", "This service has no sandboxes."),
     ("cost-centers", "This service has no cost centers: it has one account."),
@@ -63,6 +63,7 @@ fn operations() -> Vec<Operation> {
     let groups = [
         operation::group("Serverless", "id", endpoints::operations()),
         operation::group("Serverless", "id", workers::operations()),
+        operation::group("Pods", "id", pods::operations()),
         operation::group("Templates", "id", templates::operations()),
         operation::group("Network Volumes", "id", volumes::operations()),
         operation::group("Registries", "id", registries::operations()),

@@ -46,16 +46,12 @@ pub(super) fn operations() -> Vec<Operation> {
             list_builds,
         )
         .gives(200, object([must("builds", list_of(any()))])),
-        op::get(
+        logs::described(op::get(
             "/serverless/{id}/workers/{workerId}/logs",
             "getWorkerLogs",
             "Follow the output of a worker",
             logs::follow,
-        )
-        .query("source", one_of(&["container", "system"]))
-        .query("tail", integer().between(0, i64::from(i32::MAX)).note("Only the last lines"))
-        .query("since", text().note("Only lines after this time"))
-        .gives_text("text/event-stream", text()),
+        )),
     ]
 }
 

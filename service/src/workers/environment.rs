@@ -8,6 +8,7 @@ use super::volumes::Places;
 use super::worker::Worker;
 use crate::app::App;
 use crate::options::Options;
+use crate::resources::template::Template;
 
 /// What a worker inherits from the service, and a service that a command starts from the command;
 /// everything else would be a leak.
@@ -27,15 +28,17 @@ pub const INHERITED: &[&str] = &[
     "VIRTUAL_ENV",
 ];
 
-/// The command of a worker: the template's entrypoint and command, else the echo worker.
-pub(crate) fn command(wanted: &Wanted, options: &Options) -> Vec<OsString> {
-    let template = wanted.template.as_ref();
+/// The command of a worker or a pod: the template's entrypoint and command, else the echo worker.
+pub(crate) fn command(template: Option<&Template>, options: &Options) -> Vec<OsString> {
     let parts = template.map(|template| {
         template.docker_entrypoint.iter().chain(&template.docker_start_cmd).map(OsString::from)
     });
     let command: Vec<OsString> = parts.into_iter().flatten().collect();
     if command.is_empty() { options.echo_worker.clone() } else { command }
 }
+
+/// The variables of a process, in the order in which the later replace the earlier.
+pub(crate) type Environment = Vec<(OsString, OsString)>;
 
 /// The environment of a worker.
 pub(super) fn environment(
@@ -44,30 +47,30 @@ pub(super) fn environment(
     app: &App,
     places: &Places,
     are_mounted: bool,
-) -> std::io::Result<Vec<(OsString, OsString)>> {
-    let mut all: Vec<(OsString, OsString)> = Vec::new();
-    let mut put = |name: &str, value: OsString| all.push((name.into(), value));
-    for name in INHERITED {
-        if let Some(value) = std::env::var_os(name) {
-            put(name, value);
-        }
-    }
-    for (name, value) in places.defaults(are_mounted) {
-        put(name, value);
-    }
-    let endpoint = &wanted.endpoint;
-    let own = wanted.template.iter().flat_map(|template| &template.env).chain(&endpoint.env);
-    for (name, value) in own {
-        put(name, value.into());
-    }
-    for (name, value) in protocol(wanted, worker, &app.options, &app.queue_url) {
-        put(name, value.into());
-    }
-    for (name, value) in places.variables() {
-        put(name, value);
-    }
+) -> std::io::Result<Environment> {
+    let own = wanted.template.iter().flat_map(|template| &template.env);
+    let own = own.chain(&wanted.endpoint.env);
+    assemble(own, protocol(wanted, worker, &app.options, &app.queue_url), places, are_mounted)
+}
+
+/// Puts an environment together: what is inherited, what the user set, what the service sets, and
+/// the folders.
+pub(crate) fn assemble<'a, N: Into<OsString>>(
+    own: impl Iterator<Item = (&'a String, &'a String)>,
+    fixed: impl IntoIterator<Item = (N, String)>,
+    places: &Places,
+    are_mounted: bool,
+) -> std::io::Result<Environment> {
+    let mut all = Environment::new();
+    let inherited =
+        INHERITED.iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
+    all.extend(inherited);
+    all.extend(places.defaults(are_mounted).into_iter().map(|(name, value)| (name.into(), value)));
+    all.extend(own.map(|(name, value)| (name.into(), value.into())));
+    all.extend(fixed.into_iter().map(|(name, value)| (name.into(), value.into())));
+    all.extend(places.variables().into_iter().map(|(name, value)| (name.into(), value)));
     if are_mounted {
-        put(MOUNTS, serde_json::to_string(&places.mounts)?.into());
+        all.push((MOUNTS.into(), serde_json::to_string(&places.mounts)?.into()));
     }
     Ok(all)
 }

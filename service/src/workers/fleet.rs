@@ -16,7 +16,7 @@ use super::process::supervise;
 use super::scale::{Load, wanted};
 use super::volumes::Places;
 use super::worker::{Phase, Worker};
-use crate::app::{App, Pod};
+use crate::app::{App, WorkerPod};
 use crate::auth::same;
 use crate::billing;
 use crate::jobs::queue;
@@ -116,9 +116,9 @@ impl Fleet {
     }
 
     /// The workers of an endpoint as the management APIs show them.
-    pub(crate) fn pods(&self, endpoint: &str) -> Vec<Pod> {
+    pub(crate) fn pods(&self, endpoint: &str) -> Vec<WorkerPod> {
         let workers = self.workers_of(endpoint);
-        let shown = |worker: &Arc<Worker>| Pod {
+        let shown = |worker: &Arc<Worker>| WorkerPod {
             id: worker.id.clone(),
             desired_status: if worker.is_leaving() { "EXITED" } else { "RUNNING" },
         };
@@ -127,7 +127,7 @@ impl Fleet {
 
     /// Returns true if workers can have mounts of their own. Else the first volume is linked to its path,
     /// if nothing else is there.
-    pub(super) fn can_mount(&self, app: &App, places: &Places) -> bool {
+    pub(crate) fn can_mount(&self, app: &App, places: &Places) -> bool {
         let can = *self.can_mount.get_or_init(|| {
             let can = probe(&app.options.worker_guard);
             if !can {

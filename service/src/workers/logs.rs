@@ -15,17 +15,20 @@ const LOG_MAX: usize = 64 << 20;
 /// The most logs of earlier runs that are kept.
 const LOGS_MAX: usize = 500;
 
+/// The word in the place of the endpoint in the name of the log of a pod.
+pub(crate) const POD: &str = "pod";
+
 /// The file that holds the output of a worker of an endpoint. Its name says both, so that whoever
 /// looks for the talk of an endpoint finds it without asking.
 pub(crate) fn path(data: &Path, endpoint: &str, worker: &str) -> PathBuf {
     data.join("logs").join(format!("{endpoint}.{worker}.log"))
 }
 
-/// Returns true if a file of this name is the log of a worker. The folder may be one that holds other things as
+/// Returns true if a file of this name is the log of a worker or a pod. The folder may be one that holds other things as
 /// well, and what somebody put there stays.
 fn is_log(name: &str) -> bool {
     let ids = name.strip_suffix(".log").and_then(|ids| ids.split_once('.'));
-    ids.is_some_and(|(endpoint, worker)| ids::is_long(endpoint) && ids::is_long(worker))
+    ids.is_some_and(|(of, id)| (of == POD || ids::is_long(of)) && ids::is_long(id))
 }
 
 /// A log of a worker, as the file says.
@@ -77,6 +80,15 @@ pub(crate) fn prune(data: &Path) {
     logs.sort();
     let surplus = logs.len().saturating_sub(LOGS_MAX);
     for (_, path) in logs.into_iter().take(surplus) {
+        drop(std::fs::remove_file(path));
+    }
+}
+
+/// Empties a log that is full, before another process writes into it.
+pub(crate) fn begin(path: &Path) {
+    let is_full = path.metadata().is_ok_and(|found| found.len() >= LOG_MAX as u64);
+    if is_full {
+        // What cannot be removed goes on.
         drop(std::fs::remove_file(path));
     }
 }

@@ -130,7 +130,7 @@ mod system {
 }
 
 /// Returns true if a folder can be mounted at a path of a template.
-pub(super) fn is_usable(path: &Path) -> bool {
+pub(crate) fn is_usable(path: &Path) -> bool {
     use std::path::Component::{Normal, RootDir};
     let mut components = path.components();
     components.next() == Some(RootDir)

@@ -1,6 +1,7 @@
 //! The process of a worker, from its start to its last trace.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -11,7 +12,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
 
 use super::container::{Container, Engine};
-use super::environment::{command, environment};
+use super::environment::{Environment, command, environment};
 use super::fleet::Wanted;
 use super::guard::{AFTER, TERMINATE};
 use super::logs;
@@ -19,6 +20,7 @@ use super::volumes::Places;
 use super::worker::{Order, Worker};
 use crate::app::App;
 use crate::ids;
+use crate::options::Options;
 use crate::own_files::make_folder;
 use crate::store::Tx;
 
@@ -34,7 +36,10 @@ pub(crate) async fn supervise(
     mut orders: mpsc::UnboundedReceiver<Order>,
 ) {
     let ended = match start(&app, &wanted, &worker) {
-        Ok(child) => accompany(&app, &worker, child, &mut orders).await,
+        Ok(child) => {
+            let log = logs::path(&app.options.data, &worker.endpoint, &worker.id);
+            accompany(&app.options, log, child, &mut orders).await
+        }
         Err(error) => {
             app.warn(&format!("worker {} cannot start: {error}", worker.id));
             None
@@ -72,22 +77,30 @@ fn start(app: &App, wanted: &Wanted, worker: &Worker) -> std::io::Result<Child> 
     let are_mounted =
         app.engine.is_none() && !places.mounts.is_empty() && app.fleet.can_mount(app, &places);
     let mut environment = environment(wanted, worker, app, &places, are_mounted)?;
-    let mut line = options.worker_guard.clone();
-    match &app.engine {
+    let command = match &app.engine {
         Some(engine) => {
-            line.extend(run_in_container(engine, wanted, worker, &places, &environment)?);
+            let command = run_in_container(engine, wanted, worker, &places, &environment)?;
             let after = serde_json::to_string(&engine.removal(&worker.id))?;
             environment.push((AFTER.into(), after.into()));
+            command
         }
-        None => line.extend(command(wanted, options)),
-    }
-    let Some((program, arguments)) = line.split_first() else {
-        return Err(std::io::Error::other(
-            "the template has no command, and there is no echo worker",
-        ));
+        None => command(wanted.template.as_ref(), options),
+    };
+    spawn(options, &command, environment)
+}
+
+/// Starts a command through the guard, in an environment and a process group of its own.
+pub(crate) fn spawn(
+    options: &Options,
+    command: &[OsString],
+    environment: Environment,
+) -> std::io::Result<Child> {
+    let mut line = options.worker_guard.iter().chain(command);
+    let Some(program) = line.next() else {
+        return Err(std::io::Error::other("there is no command, and no echo worker"));
     };
     Command::new(program)
-        .args(arguments)
+        .args(line)
         .env_clear()
         .envs(environment)
         .stdin(Stdio::piped())
@@ -122,21 +135,20 @@ fn run_in_container(
 
 /// Refuses ids that would lead elsewhere as names of files: the store may have come along with a
 /// repository.
-fn refuse_paths(ids: &[&str]) -> std::io::Result<()> {
+pub(crate) fn refuse_paths(ids: &[&str]) -> std::io::Result<()> {
     match ids.iter().find(|id| !ids::is_plain(id)) {
         Some(id) => Err(std::io::Error::other(format!("{id:?} is no id of this service"))),
         None => Ok(()),
     }
 }
 
-/// Carries out orders until the process has ended.
-async fn accompany(
-    app: &App,
-    worker: &Worker,
+/// Keeps the output of a process in its log, and carries out orders until it has ended.
+pub(crate) async fn accompany(
+    options: &Options,
+    log: PathBuf,
     mut child: Child,
     orders: &mut mpsc::UnboundedReceiver<Order>,
 ) -> Option<ExitStatus> {
-    let log = logs::path(&app.options.data, &worker.endpoint, &worker.id);
     if let Some(output) = child.stdout.take() {
         tokio::spawn(logs::keep(output, log.clone()));
     }
@@ -153,9 +165,9 @@ async fn accompany(
             () = tokio::time::sleep(limit.min(Duration::from_hours(24 * 365))) => Order::Kill,
         };
         match order {
-            Order::Terminate if app.options.worker_guard.is_empty() => signal(&child),
+            Order::Terminate if options.worker_guard.is_empty() => signal(&child),
             Order::Terminate => ask(pipe.as_mut()).await,
-            Order::Kill if killed || app.options.worker_guard.is_empty() => {
+            Order::Kill if killed || options.worker_guard.is_empty() => {
                 drop(child.start_kill());
                 killed = true;
             }

@@ -52,6 +52,18 @@ impl Places {
         Ok(places)
     }
 
+    /// The folders of a pod: one volume by its id, at a path of its own.
+    pub(crate) fn of_pod(id: &str, folder: PathBuf, path: &Path) -> Places {
+        let mount = Mount { source: folder.clone(), target: path.to_owned() };
+        let mounts = if is_usable(path) { vec![mount] } else { Vec::new() };
+        Places { volumes: vec![(id.to_owned(), folder)], models: None, mounts }
+    }
+
+    /// Returns true if there is something to mount.
+    pub(crate) fn has_mounts(&self) -> bool {
+        !self.mounts.is_empty()
+    }
+
     fn mounts(&self, wanted: &Wanted) -> Vec<Mount> {
         let mut mounts = Vec::new();
         let mut add = |source: &Path, target: PathBuf| {

@@ -16,6 +16,8 @@ mod kills;
 mod management;
 mod mishaps;
 mod operations;
+mod pods;
+mod pods_v2;
 mod running;
 mod runs;
 mod scaling;

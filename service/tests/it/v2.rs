@@ -128,7 +128,7 @@ async fn problems_have_the_form_of_version_2() {
     v2.refused(Method::PUT, "/network-volumes", json!({}), 405).await;
     let long = json!({ "name": "x".repeat(102_400), "size": 10, "dataCenter": "EU-RO-1" });
     v2.refused(Method::POST, "/network-volumes", long, 413).await;
-    for path in ["/pods", "/pods/x/action", "/clusters", "/sandboxes/x", "/cost-centers"] {
+    for path in ["/clusters", "/clusters/x/pods", "/sandboxes/x", "/cost-centers"] {
         let why = v2.refused(Method::GET, path, Value::Null, 501).await;
         assert!(why.starts_with("This service"), "{why}");
     }

@@ -1,5 +1,6 @@
 //! The built-in echo worker: for templates without a command, and for tests of everything around
 //! workers. It speaks the worker protocol over plain blocking sockets and answers with its input.
+//! In a pod it is an HTTP server instead ([`server`]).
 //!
 //! Keys of the input that make it do something else, in this order:
 //!
@@ -17,6 +18,7 @@
 //! | `refresh` | asks to be replaced after this job |
 
 mod http;
+mod server;
 
 use std::collections::{BTreeMap, HashSet};
 use std::process::ExitCode;
@@ -67,7 +69,9 @@ struct Shared {
 
 /// The whole life of an echo worker process.
 pub fn echo_worker_main() -> ExitCode {
-    let Some(channel) = Channel::from_environment() else { return ExitCode::from(2) };
+    let Some(channel) = Channel::from_environment() else {
+        return server::main().unwrap_or_else(wait_for_the_end);
+    };
     let (channel, shared) = (Arc::new(channel), Arc::new(Shared::default()));
     let (ping, known) = (Arc::clone(&channel), Arc::clone(&shared));
     std::thread::spawn(move || keep_pinging(&ping, &known));
@@ -86,6 +90,17 @@ pub fn echo_worker_main() -> ExitCode {
             // The service is busy or gone; the guard ends this process in the latter case.
             Ok(_) | Err(_) => sleep(Duration::from_millis(200)),
         }
+    }
+}
+
+/// A pod without ports does nothing until it is ended. Without the environment of one there is
+/// nothing to wait for.
+fn wait_for_the_end() -> ExitCode {
+    if std::env::var_os("RUNPOD_POD_ID").is_none() {
+        return ExitCode::from(2);
+    }
+    loop {
+        std::thread::park();
     }
 }
 

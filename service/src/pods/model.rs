@@ -1,0 +1,125 @@
+//! The record of a pod, and what a client may say about one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::resources::template::{Template, TemplateInput};
+use crate::store::objects::Record;
+
+/// The tiers of machines.
+pub(crate) const CLOUDS: &[&str] = &["SECURE", "COMMUNITY"];
+
+/// The condition that the user wants a pod to be in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(crate) enum DesiredStatus {
+    /// Its process runs.
+    Running,
+    /// It is stopped: no process, and what its volume holds stays.
+    Exited,
+}
+
+impl DesiredStatus {
+    /// Its name in the APIs.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            DesiredStatus::Running => "RUNNING",
+            DesiredStatus::Exited => "EXITED",
+        }
+    }
+}
+
+/// A pod.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Pod {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) desired_status: DesiredStatus,
+    /// `GPU` or `CPU`.
+    pub(crate) compute_type: String,
+    pub(crate) cloud: String,
+    pub(crate) gpu_type_id: Option<String>,
+    pub(crate) gpu_count: i64,
+    pub(crate) cpu_flavor_id: Option<String>,
+    pub(crate) vcpu_count: i64,
+    /// Gigabytes of memory.
+    pub(crate) memory: i64,
+    pub(crate) data_center_id: String,
+    /// The template whose settings it got when it was made.
+    pub(crate) template_id: Option<String>,
+    pub(crate) network_volume_id: Option<String>,
+    pub(crate) interruptible: bool,
+    /// Dollars an hour for each GPU that the user offered for a pod that can be interrupted.
+    pub(crate) bid_per_gpu: Option<f64>,
+    pub(crate) locked: bool,
+    pub(crate) global_networking: bool,
+    /// Its own settings: image, command, environment, ports, disks.
+    pub(crate) container: Template,
+    /// Raised with every change that wants another process.
+    pub(crate) version: i64,
+    pub(crate) created_at: i64,
+    /// The time at which it was last started.
+    pub(crate) started_at: i64,
+    /// What last happened to it, for people.
+    pub(crate) last_status_change: String,
+}
+
+impl Pod {
+    /// Returns true if it is to run.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.desired_status == DesiredStatus::Running
+    }
+
+    /// Returns true if it has no GPU.
+    pub(crate) fn is_cpu(&self) -> bool {
+        self.compute_type == "CPU"
+    }
+
+    /// Returns true if it has a volume that goes with it.
+    pub(crate) fn has_own_volume(&self) -> bool {
+        self.network_volume_id.is_none() && self.container.volume_in_gb > 0
+    }
+}
+
+impl Record for Pod {
+    const KIND: &'static str = "pod";
+    const NOUN: &'static str = "pod";
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn uses(&self) -> Vec<&str> {
+        let registry = self.container.container_registry_auth_id.as_deref();
+        self.network_volume_id.as_deref().into_iter().chain(registry).collect()
+    }
+}
+
+/// What a client may say about a pod. `""` for an id means none.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PodInput {
+    pub(crate) name: Option<String>,
+    pub(crate) compute_type: Option<String>,
+    pub(crate) cloud: Option<String>,
+    /// In order of preference; the first is taken.
+    pub(crate) gpu_type_ids: Option<Vec<String>>,
+    pub(crate) gpu_count: Option<i64>,
+    /// In order of preference; the first is taken.
+    pub(crate) cpu_flavor_ids: Option<Vec<String>>,
+    pub(crate) vcpu_count: Option<i64>,
+    pub(crate) min_ram_per_gpu: Option<i64>,
+    pub(crate) min_vcpu_per_gpu: Option<i64>,
+    /// In order of preference; the first is taken, or that of the network volume.
+    pub(crate) data_center_ids: Option<Vec<String>>,
+    pub(crate) template_id: Option<String>,
+    pub(crate) network_volume_id: Option<String>,
+    pub(crate) interruptible: Option<bool>,
+    pub(crate) bid_per_gpu: Option<f64>,
+    pub(crate) locked: Option<bool>,
+    pub(crate) global_networking: Option<bool>,
+    pub(crate) container: TemplateInput,
+}
