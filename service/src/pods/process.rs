@@ -88,15 +88,11 @@ async fn run_once(app: &Arc<App>, run: &Arc<Run>) -> io::Result<ExitStatus> {
     let limit = if app.draining.is_cancelled() { STOP_AT_END } else { STOP };
     // The process may have ended meanwhile: then the orders are carried out.
     let _gone = orders.send(Order::Terminate);
-    let asked = tokio::time::timeout(limit, &mut ending).await;
-    let ended = match asked {
-        Ok(ended) => ended,
-        Err(_) => {
-            let _gone = orders.send(Order::Kill);
-            ending.await
-        }
-    };
-    ended.ok_or_else(gone)
+    if let Ok(ended) = tokio::time::timeout(limit, &mut ending).await {
+        return ended.ok_or_else(gone);
+    }
+    let _gone = orders.send(Order::Kill);
+    ending.await.ok_or_else(gone)
 }
 
 /// Makes the folders of a pod and takes its ports.

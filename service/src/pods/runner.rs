@@ -132,7 +132,9 @@ pub(crate) async fn run(app: Arc<App>) {
         if runs.is_empty() {
             return;
         }
-        runs.iter().for_each(|run| run.stopping.cancel());
+        for run in &runs {
+            run.stopping.cancel();
+        }
         runner.changed.notified().await;
     }
 }

@@ -26,7 +26,8 @@ pub(crate) fn shell(line: &str) -> Value {
 }
 
 pub(crate) fn with(mut body: Value, more: Value) -> Value {
-    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let Value::Object(more) = more else { panic!("{more}") };
+    body.as_object_mut().unwrap().extend(more);
     body
 }
 
