@@ -7,6 +7,7 @@ use super::pods::PodView;
 use super::templates::TemplateView;
 use super::{Ctx, int};
 use crate::clock::iso;
+use crate::pods::model::Pod;
 use crate::problem::Problem;
 use crate::resources::account;
 use crate::resources::endpoint::Endpoint;
@@ -157,9 +158,9 @@ impl Account {
         Ok(list::<RegistryAuth>(context).await?.into_iter().map(RegistryView).collect())
     }
 
-    /// Pods that are no workers. This service has none.
-    fn pods() -> Vec<PodView> {
-        Vec::new()
+    /// Pods that are no workers.
+    async fn pods(context: &Ctx) -> FieldResult<Vec<PodView>> {
+        Ok(list::<Pod>(context).await?.into_iter().map(PodView::of).collect())
     }
 
     fn serverless_discount() -> Option<ServerlessDiscount> {

@@ -3,10 +3,11 @@
 use juniper::{GraphQLInputObject, GraphQLObject, graphql_object};
 
 use super::{Ctx, int};
-use crate::catalog::gpus::Gpu;
+use crate::catalog::{self, gpus::Gpu};
 
 /// The most GPUs that one machine has.
-const GPUS_MAX: i32 = 8;
+#[expect(clippy::cast_possible_truncation, reason = "it is small")]
+const GPUS_MAX: i32 = catalog::GPUS_MAX as i32;
 
 /// Which GPU types.
 #[derive(GraphQLInputObject)]

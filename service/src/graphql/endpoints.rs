@@ -188,10 +188,7 @@ impl EndpointView {
 
     /// The workers that live.
     fn pods(&self, context: &Ctx) -> Vec<PodView> {
-        let shown = |pod: crate::app::WorkerPod| PodView {
-            id: pod.id,
-            desired_status: pod.desired_status.to_owned(),
-        };
-        context.app.pods(&self.0.id).into_iter().map(shown).collect()
+        let workers = context.app.pods(&self.0.id).into_iter();
+        workers.map(|pod| PodView::of_worker(pod.id, pod.desired_status)).collect()
     }
 }

@@ -139,7 +139,7 @@ impl SaveTemplateInput {
     }
 }
 
-fn environment(pairs: Vec<EnvironmentVariableInput>) -> BTreeMap<String, String> {
+pub(super) fn environment(pairs: Vec<EnvironmentVariableInput>) -> BTreeMap<String, String> {
     pairs.into_iter().map(|pair| (pair.key, pair.value)).collect()
 }
 

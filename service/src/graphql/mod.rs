@@ -11,6 +11,7 @@ mod document;
 mod endpoints;
 mod inputs;
 mod mutation;
+mod pod_inputs;
 mod pods;
 mod query;
 mod templates;

@@ -12,7 +12,14 @@ use super::inputs::{
     UpdateEndpointWorkersMaxInput, UpdateEndpointWorkersMinInput, UpdateNetworkVolumeInput,
     UpdateRegistryAuthInput, UserSettingsInput,
 };
+use super::pod_inputs::{
+    DeployCpuPodInput, PodBidResumeInput, PodEditJobInput, PodFindAndDeployOnDemandInput,
+    PodRentInterruptableInput, PodResetInput, PodResumeInput, PodStopInput, PodTerminateInput,
+};
+use super::pods::PodView;
 use super::templates::TemplateView;
+use crate::pods::change::{self, Action, Terms};
+use crate::pods::model::PodInput;
 use crate::problem::Problem;
 use crate::resources::endpoint::{self, Api, EndpointInput as Endpoints};
 use crate::resources::secret::{self, Secret};
@@ -37,6 +44,20 @@ async fn sparse(context: &Ctx, id: String, input: Endpoints) -> FieldResult<Opti
     let (_, endpoint) = context.app.change(write).await?;
     noted(context, "endpoint", &endpoint.id, "changed");
     Ok(Some(EndpointView(endpoint)))
+}
+
+async fn deploy(context: &Ctx, input: PodInput) -> FieldResult<Option<PodView>> {
+    let pod = context.app.change_pods(move |tx| change::create(tx, input)).await?;
+    noted(context, "pod", &pod.id, "made");
+    Ok(Some(PodView::of(pod)))
+}
+
+async fn resume(context: &Ctx, id: &str, terms: Terms) -> FieldResult<Option<PodView>> {
+    let id_of_pod = id.to_owned();
+    context.app.change_pods(move |tx| change::set_terms(tx, &id_of_pod, terms)).await?;
+    let pod = context.app.act_on_pod(id, Action::Start).await?;
+    context.entry.object(&pod.id);
+    Ok(Some(PodView::of(pod)))
 }
 
 async fn save_template(context: &Ctx, input: SaveTemplateInput) -> FieldResult<Template> {
@@ -132,6 +153,72 @@ impl Mutation {
         };
         let id = context.app.store.write(write).await?;
         noted(context, "template", &id, "removed");
+        Ok(None)
+    }
+
+    /// Makes a pod with GPUs and starts it.
+    async fn pod_find_and_deploy_on_demand(
+        context: &Ctx,
+        input: PodFindAndDeployOnDemandInput,
+    ) -> FieldResult<Option<PodView>> {
+        deploy(context, input.into_resource()).await
+    }
+
+    /// Makes a pod with GPUs and a bid and starts it.
+    async fn pod_rent_interruptable(
+        context: &Ctx,
+        input: PodRentInterruptableInput,
+    ) -> FieldResult<Option<PodView>> {
+        deploy(context, input.into_resource()?).await
+    }
+
+    /// Makes a pod without GPUs and starts it.
+    async fn deploy_cpu_pod(
+        context: &Ctx,
+        input: DeployCpuPodInput,
+    ) -> FieldResult<Option<PodView>> {
+        deploy(context, input.into_resource()?).await
+    }
+
+    /// Stops a pod; its volume stays.
+    async fn pod_stop(context: &Ctx, input: PodStopInput) -> FieldResult<Option<PodView>> {
+        Ok(Some(PodView::of(context.app.act_on_pod(&input.pod_id, Action::Stop).await?)))
+    }
+
+    /// Starts a pod that is stopped.
+    async fn pod_resume(context: &Ctx, input: PodResumeInput) -> FieldResult<Option<PodView>> {
+        let terms = Terms { gpu_count: input.gpu_count.map(i64::from), bid_per_gpu: None };
+        resume(context, &input.pod_id, terms).await
+    }
+
+    /// Starts a pod with a bid that is stopped.
+    async fn pod_bid_resume(
+        context: &Ctx,
+        input: PodBidResumeInput,
+    ) -> FieldResult<Option<PodView>> {
+        let bid_per_gpu = Some(input.bid_per_gpu);
+        let terms = Terms { gpu_count: input.gpu_count.map(i64::from), bid_per_gpu };
+        resume(context, &input.pod_id, terms).await
+    }
+
+    /// Gives a running pod another process and an empty disk.
+    async fn pod_reset(context: &Ctx, input: PodResetInput) -> FieldResult<Option<PodView>> {
+        Ok(Some(PodView::of(context.app.act_on_pod(&input.pod_id, Action::Reset).await?)))
+    }
+
+    /// Changes the container of a pod.
+    async fn pod_edit_job(context: &Ctx, input: PodEditJobInput) -> FieldResult<Option<PodView>> {
+        let (id, input) = (input.pod_id.clone(), input.into_resource());
+        let write = move |tx: &Tx<'_>| change::update(tx, &id, input);
+        let pod = context.app.change_pods(write).await?;
+        noted(context, "pod", &pod.id, "changed");
+        Ok(Some(PodView::of(pod)))
+    }
+
+    /// Deletes a pod with its volume.
+    async fn pod_terminate(context: &Ctx, input: PodTerminateInput) -> FieldResult<Option<bool>> {
+        context.app.delete_pod(&input.pod_id).await?;
+        context.entry.object(&input.pod_id);
         Ok(None)
     }
 

@@ -5,7 +5,7 @@ use juniper::{FieldResult, graphql_object};
 use super::Ctx;
 use super::account::Account;
 use super::catalog::{GpuTypeFilter, GpuView};
-use super::pods::{PodFilter, PodView};
+use super::pods::{self, PodFilter, PodView};
 use super::templates::TemplateView;
 use crate::catalog::gpus::{self, Gpu};
 use crate::resources::template::Template;
@@ -21,10 +21,12 @@ impl Query {
         Account
     }
 
-    /// A pod by its id. This service has none.
-    fn pod(input: Option<PodFilter>) -> Option<PodView> {
-        drop(input);
-        None
+    /// A pod by its id.
+    async fn pod(context: &Ctx, input: Option<PodFilter>) -> FieldResult<Option<PodView>> {
+        match input {
+            Some(input) => pods::find(context, input.pod_id).await,
+            None => Ok(None),
+        }
     }
 
     /// The GPU types, or the one with this id.

@@ -187,6 +187,38 @@ pub(crate) fn act(tx: &Tx<'_>, id: &str, action: Action, has_failed: bool) -> Re
     Ok(pod)
 }
 
+/// The terms on which a stopped pod is started.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) gpu_count: Option<i64>,
+    /// None for a pod that cannot be interrupted.
+    pub(crate) bid_per_gpu: Option<f64>,
+}
+
+/// Sets the terms of a pod that is about to be started.
+pub(crate) fn set_terms(tx: &Tx<'_>, id: &str, terms: Terms) -> Result<(), Problem> {
+    let mut pod: Pod = objects::get(tx.conn, id)?;
+    match (pod.interruptible, terms.bid_per_gpu) {
+        (true, None) => return Err(required("bidPerGpu")),
+        (false, Some(_)) => {
+            return Err(Problem::invalid("a pod that cannot be interrupted takes no bidPerGpu"));
+        }
+        _ => {}
+    }
+    if pod.is_wanted() || pod.is_cpu() {
+        return Ok(());
+    }
+    pod.bid_per_gpu = terms.bid_per_gpu;
+    if let Some(count) = terms.gpu_count {
+        let before = pod.gpu_count.max(1);
+        pod.vcpu_count = (pod.vcpu_count / before).max(1).saturating_mul(count);
+        pod.memory = (pod.memory / before).saturating_mul(count);
+        pod.gpu_count = count;
+    }
+    check(tx, &pod)?;
+    objects::update(tx, &pod)
+}
+
 fn refuse_locked(pod: &Pod, is_locked: bool, what: &str) -> Result<(), Problem> {
     if !is_locked {
         return Ok(());

@@ -99,6 +99,15 @@ impl Record for Pod {
     }
 }
 
+/// The settings of a pod without a template: no port and no volume that is not given.
+pub(crate) fn with_nothing_more(given: TemplateInput) -> TemplateInput {
+    TemplateInput {
+        ports: given.ports.or_else(|| Some(Vec::new())),
+        volume_in_gb: given.volume_in_gb.or(Some(0)),
+        ..given
+    }
+}
+
 /// What a client may say about a pod. `""` for an id means none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PodInput {

@@ -17,6 +17,7 @@ mod management;
 mod mishaps;
 mod operations;
 mod pods;
+mod pods_graphql;
 mod pods_v2;
 mod running;
 mod runs;

@@ -1,6 +1,7 @@
 """The management half of the real service's Python client, unmodified: `management.py KEY`."""
 
 import sys
+import time
 
 import runpod
 
@@ -35,3 +36,20 @@ check("aiKey", runpod.get_endpoints()[0]["aiKey"], None)
 runpod.update_endpoint_template(endpoint["id"], other["id"])
 check("template", runpod.get_endpoints()[0]["templateId"], other["id"])
 runpod.delete_container_registry_auth(auth["id"])
+
+made = runpod.create_pod(
+    "trainer", "any:1", "NVIDIA L4", gpu_count=2, ports="9400/http,22/tcp", env={"A": "one"}
+)
+check("create_pod", (made["imageName"], made["env"]), ("any:1", ["A=one"]))
+check("get_pods", [pod["id"] for pod in runpod.get_pods()], [made["id"]])
+for _ in range(200):
+    pod = runpod.get_pod(made["id"])
+    if pod["runtime"]:
+        break
+    time.sleep(0.05)
+check("runtime", [port["privatePort"] for port in pod["runtime"]["ports"]], [9400, 22])
+check("stop_pod", runpod.stop_pod(made["id"])["desiredStatus"], "EXITED")
+check("resume_pod", runpod.resume_pod(made["id"], 1)["desiredStatus"], "RUNNING")
+runpod.terminate_pod(made["id"])
+cpu = runpod.create_pod("cpu", "any:1", instance_id="cpu3c-2-4")
+check("create_pod without GPUs", runpod.get_pod(cpu["id"])["vcpuCount"], 2)

@@ -5,7 +5,7 @@ use crate::catalog::{self, CUDA_VERSIONS, DATA_CENTERS, GPUS_MAX, POD_CPU_FLAVOR
 use crate::description::shape::{
     Field, Shape, flag, integer, list as list_of, may, must, named, object, one_of, text,
 };
-use crate::pods::model::{CLOUDS, Pod, PodInput};
+use crate::pods::model::{CLOUDS, Pod, PodInput, with_nothing_more};
 use crate::problem::{Kind, Problem};
 use crate::resources::name;
 use crate::resources::template::{Template, TemplateInput};
@@ -251,14 +251,5 @@ fn over_template(given: TemplateInput, base: &Template, has_volume: bool) -> Tem
         start_jupyter: start_jupyter.or(Some(base.start_jupyter)),
         allowed_cuda_versions: versions.or_else(|| Some(base.allowed_cuda_versions.clone())),
         ..container::over(with_environment_of(given, base), base)
-    }
-}
-
-/// The settings of a new pod without a template: no port and no volume that is not given.
-fn with_nothing_more(given: TemplateInput) -> TemplateInput {
-    TemplateInput {
-        ports: given.ports.or_else(|| Some(Vec::new())),
-        volume_in_gb: given.volume_in_gb.or(Some(0)),
-        ..given
     }
 }
