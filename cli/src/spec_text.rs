@@ -20,6 +20,9 @@ pub(crate) struct SpecText {
     pub(crate) unread: bool,
 }
 
+/// Adds the files of a module to a text; says why they cannot be read.
+type ReadFiles<'a> = dyn FnMut(&ModuleSource, &mut SpecText) -> Result<Vec<FileId>, String> + 'a;
+
 impl SpecText {
     /// Parses its files.
     fn parsed(mut self, files: &[FileId]) -> Self {
@@ -31,10 +34,7 @@ impl SpecText {
     }
 
     /// Adds the modules that it calls; `read` adds the files of one.
-    fn with_modules(
-        mut self,
-        read: &mut dyn FnMut(&ModuleSource, &mut Self) -> Result<Vec<FileId>, String>,
-    ) -> Self {
+    fn with_modules(mut self, read: &mut ReadFiles<'_>) -> Self {
         let mut document = std::mem::take(&mut self.document);
         let mut read_one = |source: &ModuleSource| {
             let mut module = Self { sources: std::mem::take(&mut self.sources), ..Self::default() };

@@ -24,12 +24,11 @@ pub(super) fn fetch(repository: &Repository, folder: &Path) -> Result<Locked, Co
     git.run(&["init", "--quiet"])?;
     // A server need not give a single commit by its hash: everything is fetched then.
     let single = git.run(&["fetch", "--quiet", "--depth", "1", url, revision]);
-    let checked_out = match single {
-        Ok(_) => "FETCH_HEAD",
-        Err(_) => {
-            git.run(&["fetch", "--quiet", "--tags", url, "+refs/heads/*:refs/remotes/all/*"])?;
-            revision
-        }
+    let checked_out = if single.is_ok() {
+        "FETCH_HEAD"
+    } else {
+        git.run(&["fetch", "--quiet", "--tags", url, "+refs/heads/*:refs/remotes/all/*"])?;
+        revision
     };
     git.run(&["checkout", "--quiet", "--detach", checked_out, "--"])?;
     let commit = git.run(&["rev-parse", "HEAD"])?.trim().to_owned();

@@ -90,8 +90,7 @@ impl<'a> Places<'a> {
 pub(crate) fn fetch(folder: &Path, output: &Output) -> Result<usize, CommandError> {
     let (mut lock, mut used) = (Lock::read(folder)?, BTreeSet::new());
     // What a fetched module calls shows when it is there.
-    loop {
-        let Some(text) = spec_text::read(folder)? else { break };
+    while let Some(text) = spec_text::read(folder)? {
         let open: BTreeSet<Repository> =
             repositories(&text.document).difference(&used).cloned().collect();
         if open.is_empty() {
