@@ -69,8 +69,10 @@ pub(crate) struct App {
     pub(crate) readiness: Readiness,
     /// How many requests the job API takes.
     pub(crate) rates: Rates,
-    /// The address of the job API, as workers call it.
+    /// The address of the job API, as clients call it.
     pub(crate) queue_url: String,
+    /// The address of the job API, as workers call it: without TLS, for they are on this machine.
+    pub(crate) worker_url: String,
     /// Counts lists, for the quirk that leaves one object out of every other list.
     pub(crate) lists: AtomicU64,
 }

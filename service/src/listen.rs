@@ -11,11 +11,14 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::header::EXPECT;
+use futures_util::future::join_all;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
@@ -28,6 +31,9 @@ use crate::stall_timeout::StallTimeout;
 /// is longer than clients keep idle connections (90 seconds is usual): the one that closes first
 /// should be the one that sends.
 const HEAD_TIMEOUT: Duration = Duration::from_mins(2);
+
+/// The time for a TLS handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The pause after the system refused a connection, for want of descriptors most likely.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -46,9 +52,32 @@ const BUFFER_MAX: usize = 128 << 10;
 #[error("the connection is cut on request")]
 struct CutOnRequest;
 
+/// An address that clients connect to.
+pub(crate) struct Entrance {
+    /// The socket.
+    pub(crate) listener: TcpListener,
+    /// The TLS of its connections; `None` is plain HTTP.
+    pub(crate) tls: Option<TlsAcceptor>,
+}
+
 /// Serves connections until the service drains, then lets running requests finish for a while.
-pub(crate) async fn serve(app: &Arc<App>, listener: TcpListener, router: Router) {
+pub(crate) async fn serve(app: &Arc<App>, entrances: Vec<Entrance>, router: Router) {
     let (connections, all) = (TaskTracker::new(), Connections::new(room()));
+    let accepting =
+        entrances.into_iter().map(|entrance| accept(app, entrance, &connections, &all, &router));
+    join_all(accepting).await;
+    connections.close();
+    connections.wait().await;
+}
+
+/// Accepts the connections of an entrance until the service drains.
+async fn accept(
+    app: &Arc<App>,
+    Entrance { listener, tls }: Entrance,
+    connections: &TaskTracker,
+    all: &Arc<Connections>,
+    router: &Router,
+) {
     loop {
         let accepted = tokio::select! {
             () = app.draining.cancelled() => break,
@@ -56,8 +85,8 @@ pub(crate) async fn serve(app: &Arc<App>, listener: TcpListener, router: Router)
         };
         match accepted {
             Ok((stream, _)) => {
-                let serving = connection(Arc::clone(app), all.opened(), stream, router.clone());
-                connections.spawn(serving);
+                let (app, router, tls) = (Arc::clone(app), router.clone(), tls.clone());
+                connections.spawn(greeted(app, all.opened(), stream, router, tls));
             }
             Err(error) if lost_before_accept(&error) => {}
             Err(_) => {
@@ -66,9 +95,6 @@ pub(crate) async fn serve(app: &Arc<App>, listener: TcpListener, router: Router)
             }
         }
     }
-    drop(listener);
-    connections.close();
-    connections.wait().await;
 }
 
 /// Half of the descriptors: the workers and the store need the others.
@@ -78,9 +104,31 @@ fn room() -> usize {
     usize::try_from((descriptors / 2).min(CONNECTIONS_MAX)).unwrap_or(usize::MAX)
 }
 
-async fn connection(app: Arc<App>, own: Arc<Connection>, stream: TcpStream, router: Router) {
+/// Serves a connection, after the handshake where there is one.
+async fn greeted(
+    app: Arc<App>,
+    own: Arc<Connection>,
+    stream: TcpStream,
+    router: Router,
+    tls: Option<TlsAcceptor>,
+) {
     // Small answers must not wait for the acknowledgement of the one before.
     drop(stream.set_nodelay(true));
+    let stream = StallTimeout::new(stream, app.options.timing.stall);
+    let Some(tls) = tls else { return connection(app, own, stream, router).await };
+    let handshake = tokio::select! {
+        () = app.draining.cancelled() => return,
+        handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)) => handshake,
+    };
+    if let Ok(Ok(stream)) = handshake {
+        connection(app, own, stream, router).await;
+    }
+}
+
+async fn connection<S>(app: Arc<App>, own: Arc<Connection>, stream: S, router: Router)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
     let router = TowerToHyperService::new(router);
     let users = Arc::clone(&own);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
@@ -97,8 +145,7 @@ async fn connection(app: Arc<App>, own: Arc<Connection>, stream: TcpStream, rout
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(BUFFER_MAX);
-    let stream = TokioIo::new(StallTimeout::new(stream, app.options.timing.stall));
-    let mut serving = std::pin::pin!(builder.serve_connection(stream, service));
+    let mut serving = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
     let patience = tokio::select! {
         _ = serving.as_mut() => return,
         () = app.draining.cancelled() => app.options.timing.drain,

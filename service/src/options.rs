@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::log::Log;
-use crate::{Fault, Quirk};
+use crate::{Fault, Origin, Quirk, TlsFiles, WorkerLimits};
 
 /// The options of a service.
 #[derive(Clone)]
@@ -37,6 +37,12 @@ pub struct Options {
     pub rate: Option<u32>,
     /// True if to keep `access.log` in the data folder.
     pub access_log: bool,
+    /// The origins whose pages may call the service from a browser.
+    pub cors: Vec<Origin>,
+    /// The certificate of the service; without one it speaks plain HTTP.
+    pub tls: Option<TlsFiles>,
+    /// Limits on each process of a worker.
+    pub worker_limits: WorkerLimits,
     /// The account's limit on the sum of `workersMax`; more is refused as the real service does.
     pub worker_quota: Option<u32>,
     /// The command that runs [`crate::echo_worker_main`], for templates without a command.
@@ -68,6 +74,9 @@ impl Options {
             log: Arc::new(|_| {}),
             rate: None,
             access_log: true,
+            cors: Vec::new(),
+            tls: None,
+            worker_limits: WorkerLimits::default(),
             worker_quota: None,
             refuse_full_volumes: false,
             echo_worker: Vec::new(),

@@ -13,7 +13,7 @@ use crate::auth::Principal;
 use crate::keys::Interface;
 use crate::problem::{Kind, Problem};
 use crate::rest::answer;
-use crate::{console, gate, graphql, jobs, metrics, readiness, request_id, rest, v2};
+use crate::{console, cors, gate, graphql, jobs, metrics, readiness, request_id, rest, v2};
 
 /// The router of the whole service.
 pub(crate) fn router(app: &Arc<App>) -> Router {
@@ -22,15 +22,17 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .nest("/v2", v2::router(app))
         .nest("/v2/{endpoint}", jobs::router(app));
     let console = console::router(app, api.clone().with_state(Arc::clone(app)));
-    api.route("/graphql", axum::routing::any(graphql::handle))
+    let routes = api
+        .route("/graphql", axum::routing::any(graphql::handle))
         .route("/lease", get(lease))
         .route("/healthz", get(readiness::alive))
         .route("/readyz", get(readiness::ready))
         .route("/metrics", get(metrics::answer))
         .merge(console)
-        .fallback(nowhere)
-        .layer(from_fn_with_state(Arc::clone(app), observe))
-        .with_state(Arc::clone(app))
+        .fallback(nowhere);
+    let origins = &app.options.cors;
+    let routes = if origins.is_empty() { routes } else { routes.layer(cors::layer(origins)) };
+    routes.layer(from_fn_with_state(Arc::clone(app), observe)).with_state(Arc::clone(app))
 }
 
 /// The middleware of every request: gives it an id, and counts it.

@@ -2,6 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -21,6 +22,7 @@ use crate::jobs::queue::Queue;
 use crate::jobs::rates::Rates;
 use crate::jobs::{sweep, webhooks};
 use crate::lease::Leases;
+use crate::listen::Entrance;
 use crate::log::LogLevel;
 use crate::metrics::RequestCounts;
 use crate::options::{Options, Runtime};
@@ -30,6 +32,7 @@ use crate::problem::Problem;
 use crate::quirks::Quirks;
 use crate::readiness::Readiness;
 use crate::store::{Store, StoreError};
+use crate::tls::{self, TlsError};
 use crate::workers::container::{Engine, EngineError};
 use crate::workers::fleet::Fleet;
 use crate::workers::logs;
@@ -90,10 +93,13 @@ pub enum StartError {
     #[error("cannot listen on {address}")]
     Listen {
         /// The address.
-        address: std::net::SocketAddr,
+        address: SocketAddr,
         /// The error of the system.
         source: io::Error,
     },
+    /// There can be no TLS.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The jobs in the store cannot be read.
     #[error("cannot read the jobs in {}", folder.display())]
     Recover {
@@ -132,7 +138,7 @@ pub enum RunError {
 /// A service that has its data folder, its socket and its addresses, and waits to be run.
 pub struct Server {
     app: Arc<App>,
-    listener: TcpListener,
+    entrances: Vec<Entrance>,
     addresses: Addresses,
     serve_json: PathBuf,
     /// Held until the end; the system lets go of it even after `kill -9`.
@@ -154,19 +160,19 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
         .map_err(|source| StartError::Store { folder: folder.clone(), source })?;
     logs::prune(&folder);
     raise_descriptor_limit();
-    let listen_error = |source| StartError::Listen { address: options.listen, source };
-    let listener = TcpListener::bind(options.listen).await.map_err(listen_error)?;
-    let bound = listener.local_addr().map_err(listen_error)?;
-    let addresses = addresses(bound, keys.account());
+    let sockets = sockets(&options).await?;
+    let addresses = addresses(&sockets, keys.account());
     write_private(&serve_json, &describe(&addresses)).map_err(data_error(&serve_json))?;
     let queue = recover(&store).await.map_err(|problem| StartError::Recover {
         folder: folder.clone(),
         source: problem.cause().unwrap_or(&problem.message).into(),
     })?;
-    let open = Open { store, keys, queue, engine, queue_url: addresses.queue.clone() };
+    let queue_url = addresses.queue.clone();
+    let worker_url = sockets.worker_url.clone().unwrap_or_else(|| queue_url.clone());
+    let open = Open { engine, store, keys, queue, queue_url, worker_url };
     let app = app(options, open).map_err(data_error(&folder.join("access.log")))?;
-    app.say(&format!("listening on {bound}, data in {}", folder.display()));
-    Ok(Server { app, listener, addresses, serve_json, lock })
+    app.say(&format!("listening on {}, data in {}", sockets.bound, folder.display()));
+    Ok(Server { app, entrances: sockets.entrances, addresses, serve_json, lock })
 }
 
 impl Server {
@@ -178,7 +184,7 @@ impl Server {
     /// Serves until `stop` fires or, with `until_idle`, until nobody needs the service; then
     /// drains, ends the workers, and removes `serve.json` last.
     pub async fn run(self, stop: CancellationToken) -> Result<(), RunError> {
-        let Server { app, listener, serve_json, lock, .. } = self;
+        let Server { app, entrances, serve_json, lock, .. } = self;
         app.endpoints_changed();
         let watch = tokio::spawn(watch(Arc::clone(&app), stop));
         let sweep = tokio::spawn(sweep::run(Arc::clone(&app)));
@@ -192,7 +198,7 @@ impl Server {
             drop(sweep.await);
             app.fleet.end().await;
         };
-        tokio::join!(listen::serve(&app, listener, routes::router(&app)), end_workers);
+        tokio::join!(listen::serve(&app, entrances, routes::router(&app)), end_workers);
         watch.abort();
         drop(pods.await);
         // What it reads would keep the store open.
@@ -272,10 +278,11 @@ struct Open {
     keys: Keys,
     queue: Queue,
     queue_url: String,
+    worker_url: String,
 }
 
 fn app(options: Options, open: Open) -> io::Result<Arc<App>> {
-    let Open { store, keys, queue, engine, queue_url } = open;
+    let Open { store, keys, queue, engine, queue_url, worker_url } = open;
     let draining = CancellationToken::new();
     let verbose = options.verbose.then(|| Arc::clone(&options.log));
     Ok(Arc::new(App {
@@ -299,6 +306,7 @@ fn app(options: Options, open: Open) -> io::Result<Arc<App>> {
         readiness: Readiness::default(),
         rates: Rates::default(),
         queue_url,
+        worker_url,
         lists: AtomicU64::new(0),
         options,
     }))
@@ -358,7 +366,43 @@ fn account_key(options: &Options, folder: &Path) -> Result<String, StartError> {
     }
 }
 
-fn addresses(bound: std::net::SocketAddr, key: &str) -> Addresses {
+/// The open sockets of a service.
+struct Sockets {
+    entrances: Vec<Entrance>,
+    /// The address for clients.
+    bound: SocketAddr,
+    /// True if clients use TLS.
+    is_secure: bool,
+    /// The job API for workers, where they have a socket of their own.
+    worker_url: Option<String>,
+}
+
+/// Binds the address for clients. With TLS also one for workers, which are on this machine and trust no
+/// certificate of the user's.
+async fn sockets(options: &Options) -> Result<Sockets, StartError> {
+    let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
+    let is_secure = tls.is_some();
+    let (listener, bound) = bind(options.listen).await?;
+    let mut entrances = vec![Entrance { listener, tls }];
+    let mut worker_url = None;
+    if is_secure {
+        let (listener, bound) = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
+        entrances.push(Entrance { listener, tls: None });
+        worker_url = Some(format!("http://{bound}/v2"));
+    }
+    Ok(Sockets { entrances, bound, is_secure, worker_url })
+}
+
+async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |source| StartError::Listen { address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    Ok((listener, bound))
+}
+
+fn addresses(sockets: &Sockets, key: &str) -> Addresses {
+    let bound = sockets.bound;
+    let scheme = if sockets.is_secure { "https" } else { "http" };
     // A service that listens everywhere is reached from here over loopback.
     let host = match bound.ip() {
         ip if !ip.is_unspecified() => bound.to_string(),
@@ -366,10 +410,10 @@ fn addresses(bound: std::net::SocketAddr, key: &str) -> Addresses {
         std::net::IpAddr::V6(_) => format!("[::1]:{}", bound.port()),
     };
     Addresses {
-        rest: format!("http://{host}/v1"),
-        graphql: format!("http://{host}/graphql"),
-        queue: format!("http://{host}/v2"),
-        lease: format!("http://{host}/lease"),
+        rest: format!("{scheme}://{host}/v1"),
+        graphql: format!("{scheme}://{host}/graphql"),
+        queue: format!("{scheme}://{host}/v2"),
+        lease: format!("{scheme}://{host}/lease"),
         key: key.to_owned(),
     }
 }

@@ -51,6 +51,25 @@ pub(crate) struct Serve {
     /// The means by which workers run: processes of this machine, or containers of their images
     #[arg(long, value_name = "RUNTIME", default_value = "process", value_parser = ["process", "docker", "podman"])]
     pub(crate) runtime: String,
+    /// An origin whose pages may call the service from a browser, such as `https://app.example.com`, or `*`;
+    /// may be given often
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) cors: Vec<String>,
+    /// The certificate that the service shows, in PEM, with those between it and a trusted one
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The key of that certificate, in PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// The most memory that each process of a worker may ask for, in MiB
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    pub(crate) worker_memory: Option<u64>,
+    /// The most files and connections that each process of a worker may have open
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(16..))]
+    pub(crate) worker_files: Option<u64>,
+    /// The CPU time after which a process of a worker is ended
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) worker_cpu: Option<u64>,
     /// Keep no access log
     #[arg(long)]
     pub(crate) no_access_log: bool,

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::Mode;
-use service::{Addresses, Options, Quirk, Server, StartError, StoreError};
+use service::{
+    Addresses, Options, Quirk, Server, StartError, StoreError, TlsError, TlsFiles, WorkerLimits,
+};
 
 use crate::args::{Serve, ServeCommand, ServiceFolder};
 use crate::child_service;
@@ -64,6 +66,14 @@ fn options(base: &Path, args: &Serve) -> Result<Options, CommandError> {
     options.job_rates = args.rates == "on";
     options.runtime = args.runtime.parse().map_err(CommandError::new)?;
     options.stream_format = args.stream_format.parse().map_err(CommandError::new)?;
+    let origins = args.cors.iter().map(|text| text.parse());
+    options.cors = origins.collect::<Result<_, _>>().map_err(CommandError::new)?;
+    options.tls = tls_files(base, args);
+    options.worker_limits = WorkerLimits {
+        memory: args.worker_memory.map(|mebibytes| mebibytes << 20),
+        files: args.worker_files,
+        cpu_seconds: args.worker_cpu,
+    };
     options.quirks =
         Quirk::parse_list(&args.quirks).map_err(|error| CommandError::new(chain(&error)))?;
     let fault = |text: &String| text.parse().map_err(|error| CommandError::new(chain(&error)));
@@ -74,6 +84,12 @@ fn options(base: &Path, args: &Serve) -> Result<Options, CommandError> {
     (options.echo_worker, options.worker_guard) = (this(ECHO_WORKER), this(WORKER_GUARD));
     options.log = Arc::new(log::service_line);
     Ok(options)
+}
+
+/// Returns the files of the certificate, where both are named.
+fn tls_files(base: &Path, args: &Serve) -> Option<TlsFiles> {
+    let (certificate, key) = args.tls_cert.as_ref().zip(args.tls_key.as_ref())?;
+    Some(TlsFiles { certificate: base.join(certificate), key: base.join(key) })
 }
 
 async fn serve(options: Options, args: &Serve, output: &Output) -> Result<Status, CommandError> {
@@ -108,6 +124,9 @@ fn help(error: &StartError) -> Option<&'static str> {
     match error {
         StartError::Locked { .. } => {
             Some("another `plumb serve`, or a command that started one, uses this folder")
+        }
+        StartError::Tls(TlsError::File { .. }) => {
+            Some("--tls-cert and --tls-key name files in PEM; the key must not be encrypted")
         }
         StartError::KeptKey { .. } => Some("remove the file: the service makes a new key"),
         StartError::Store { source: StoreError::Full(_), .. } => Some(FULL),

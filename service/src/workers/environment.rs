@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use super::fleet::Wanted;
+use super::limits::LIMITS;
 use super::mounts::MOUNTS;
 use super::volumes::Places;
 use super::worker::Worker;
@@ -50,7 +51,12 @@ pub(super) fn environment(
 ) -> std::io::Result<Environment> {
     let own = wanted.template.iter().flat_map(|template| &template.env);
     let own = own.chain(&wanted.endpoint.env);
-    assemble(own, protocol(wanted, worker, &app.options, &app.queue_url), places, are_mounted)
+    let fixed = protocol(wanted, worker, &app.options, &app.worker_url);
+    let mut all = assemble(own, fixed, places, are_mounted)?;
+    if app.engine.is_none() && !app.options.worker_limits.is_empty() {
+        all.push((LIMITS.into(), serde_json::to_string(&app.options.worker_limits)?.into()));
+    }
+    Ok(all)
 }
 
 /// Puts an environment together: what is inherited, what the user set, what the service sets, and

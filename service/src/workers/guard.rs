@@ -17,7 +17,7 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::mounts;
+use super::{limits, mounts};
 
 /// What the service writes to ask the worker to end.
 pub(crate) const TERMINATE: &[u8] = b"t";
@@ -97,12 +97,20 @@ fn become_worker(mut arguments: Vec<OsString>) -> ExitCode {
     {
         drop(writeln!(std::io::stderr(), "the volumes cannot be mounted: {error}"));
     }
+    if let Some(limits) = std::env::var_os(limits::LIMITS)
+        && let Err(error) = limits::enter(&limits)
+    {
+        drop(writeln!(std::io::stderr(), "the limits of the worker cannot be set: {error}"));
+        return ExitCode::from(CANNOT_START);
+    }
     // A namespace of its own may have taken this back.
     if !die_with_parent(&arguments[1]) {
         return ExitCode::from(CANNOT_START);
     }
     let mut program = Command::new(&command[0]);
-    let error = program.args(&command[1..]).env_remove(mounts::MOUNTS).env_remove(AFTER).exec();
+    let program = program.args(&command[1..]);
+    let own = [mounts::MOUNTS, limits::LIMITS, AFTER];
+    let error = own.iter().fold(program, |program, name| program.env_remove(name)).exec();
     // The output of a worker goes into its log: that is where people look for it.
     drop(writeln!(std::io::stderr(), "cannot start {}: {error}", command[0].display()));
     ExitCode::from(CANNOT_START)

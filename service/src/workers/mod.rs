@@ -8,6 +8,7 @@ pub(crate) mod echo;
 pub(crate) mod environment;
 pub(crate) mod fleet;
 pub(crate) mod guard;
+pub(crate) mod limits;
 pub(crate) mod logs;
 pub(crate) mod mounts;
 pub(crate) mod ports;

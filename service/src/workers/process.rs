@@ -47,7 +47,8 @@ pub(crate) async fn supervise(
     };
     worker.alive.store(false, SeqCst);
     worker.bell.notify_waiters();
-    let (queue, id, cutoff) = (app.queue.clone(), worker.id.clone(), worker.cutoff(ended));
+    let (queue, id, cutoff) =
+        (app.queue.clone(), worker.id.clone(), worker.cutoff(ended, app.options.worker_limits));
     let put_back = move |tx: &Tx<'_>| queue.requeue(tx, &id, &cutoff);
     let first = app.store.write(put_back.clone()).await;
     // Whatever becomes of that write: the endpoint needs another worker.

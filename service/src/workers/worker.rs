@@ -10,6 +10,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::billing::Price;
 
+use super::limits::WorkerLimits;
 use crate::jobs::upkeep::Cutoff;
 
 /// An order to the process of a worker.
@@ -233,13 +234,17 @@ impl Worker {
         !before
     }
 
-    /// Why its runs are cut off, now that its process has ended.
-    pub(crate) fn cutoff(&self, ended: Option<ExitStatus>) -> Cutoff {
+    /// Why its runs are cut off, now that its process has ended under these limits.
+    pub(crate) fn cutoff(&self, ended: Option<ExitStatus>, limits: WorkerLimits) -> Cutoff {
         let state = self.state();
         match (state.phase, state.killed, ended) {
             (Phase::Ending, _, _) => Cutoff::Ordered,
             (_, true, _) => Cutoff::Lost("it fell silent and was ended".to_owned()),
-            (_, _, Some(status)) => Cutoff::Lost(format!("it ended with {}", described(status))),
+            (_, _, Some(status)) => {
+                let likely =
+                    limits.likely_cause(status).map_or_else(String::new, |why| format!("; {why}"));
+                Cutoff::Lost(format!("it ended with {}{likely}", described(status)))
+            }
             (_, _, None) => Cutoff::Lost("it is gone".to_owned()),
         }
     }
