@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access_log::AccessLog;
 use crate::auth::Keys;
+use crate::balancer::Balancer;
 use crate::billing::meter::Meter;
 use crate::faults::Faults;
 use crate::gate::Rate;
@@ -59,6 +60,8 @@ pub(crate) struct App {
     pub(crate) engine: Option<Engine>,
     /// The pods that run.
     pub(crate) pod_runner: PodRunner,
+    /// The requests that wait for workers.
+    pub(crate) balancer: Balancer,
     /// The meter of what workers and volumes cost.
     pub(crate) meter: Meter,
     /// The sizes of what the network volumes hold.

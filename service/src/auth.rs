@@ -117,7 +117,7 @@ pub(crate) fn query_all(uri: &Uri, name: &str) -> Vec<String> {
 }
 
 /// Undoes percent encoding; what is not valid UTF-8 afterwards is replaced.
-fn decode(text: &str) -> String {
+pub(crate) fn decode(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;

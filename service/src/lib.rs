@@ -1,7 +1,8 @@
 //! The serverless compute service on this machine.
 //!
 //! A real service behind real sockets: the REST management API under `/v1` and in its second version
-//! under `/v2`, GraphQL at `/graphql`, the job API under `/v2/<endpoint>`, and workers that are processes, all over one embedded durable store.
+//! under `/v2`, GraphQL at `/graphql`, the job API under `/v2/<endpoint>`, load balancing under
+//! `/lb/<endpoint>`, and workers that are processes, all over one embedded durable store.
 //! What was answered is durable; killed at any moment, it continues where it was.
 //!
 //! It shares no code with the client side of Plumb: they meet only on the wire, so neither can
@@ -11,6 +12,7 @@
 mod access_log;
 mod app;
 mod auth;
+mod balancer;
 mod billing;
 mod body;
 mod catalog;

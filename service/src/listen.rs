@@ -22,6 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
+use crate::balancer::host;
 use crate::body::Lingering;
 use crate::gate::Cut;
 use crate::idle::{Connection, Connections};
@@ -134,6 +135,7 @@ where
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let is_held_back = request.headers().contains_key(EXPECT);
         let request = request.map(|body| Body::new(Lingering::new(body, is_held_back)));
+        let request = host::resolved(request);
         let (used, answer) = (users.used(), router.call(request));
         async move {
             let Ok(response) = answer.await;
@@ -145,7 +147,8 @@ where
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(BUFFER_MAX);
-    let mut serving = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut serving =
+        std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
     let patience = tokio::select! {
         _ = serving.as_mut() => return,
         () = app.draining.cancelled() => app.options.timing.drain,

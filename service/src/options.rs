@@ -167,6 +167,16 @@ pub struct Timing {
     pub silence: Duration,
     /// The time for a worker from its start to its first call.
     pub worker_start: Duration,
+    /// The time between two health checks of a worker that serves HTTP.
+    pub health_interval: Duration,
+    /// The time that a worker is kept whose health checks answer neither 200 nor 204.
+    pub unhealthy: Duration,
+    /// The time that a request waits for a healthy worker.
+    pub worker_wait: Duration,
+    /// The time that a request waits for the one worker that it names.
+    pub affinity_wait: Duration,
+    /// The time for a worker to answer a request, to the end of the answer.
+    pub request: Duration,
     /// The time for a worker to finish its jobs when it is asked to stop.
     pub worker_stop: Duration,
     /// The time that results of `/run` are kept.
@@ -199,6 +209,11 @@ impl Default for Timing {
             ping_interval: Duration::from_secs(4),
             silence: Duration::from_secs(20),
             worker_start: Duration::from_mins(10),
+            health_interval: Duration::from_secs(1),
+            unhealthy: Duration::from_mins(8),
+            worker_wait: Duration::from_mins(2),
+            affinity_wait: Duration::from_mins(5),
+            request: Duration::from_secs(330),
             worker_stop: Duration::from_secs(30),
             retention: Duration::from_mins(30),
             retention_sync: Duration::from_mins(1),

@@ -13,7 +13,9 @@ use crate::auth::Principal;
 use crate::keys::Interface;
 use crate::problem::{Kind, Problem};
 use crate::rest::answer;
-use crate::{console, cors, gate, graphql, jobs, metrics, readiness, request_id, rest, v2};
+use crate::{
+    balancer, console, cors, gate, graphql, jobs, metrics, readiness, request_id, rest, v2,
+};
 
 /// The router of the whole service.
 pub(crate) fn router(app: &Arc<App>) -> Router {
@@ -23,6 +25,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .nest("/v2/{endpoint}", jobs::router(app));
     let console = console::router(app, api.clone().with_state(Arc::clone(app)));
     let routes = api
+        .merge(balancer::router())
         .route("/graphql", axum::routing::any(graphql::handle))
         .route("/lease", get(lease))
         .route("/healthz", get(readiness::alive))

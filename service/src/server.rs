@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access_log::AccessLog;
 use crate::app::App;
 use crate::auth::Keys;
+use crate::balancer::Balancer;
 use crate::billing::meter::{self, Meter};
 use crate::faults::Faults;
 use crate::gate::Rate;
@@ -236,13 +237,16 @@ async fn watch(app: Arc<App>, stop: CancellationToken) {
 async fn finish_jobs(app: &App) {
     app.closing.cancel();
     let limit = app.options.timing.finish;
-    let running = app.queue.projection.running();
+    let running = running(app);
     if running == 0 || limit.is_zero() {
         return;
     }
-    app.say(&format!("stopping; {running} running jobs have {} s to finish", limit.as_secs()));
+    app.say(&format!(
+        "stopping; {running} running jobs and requests have {} s to finish",
+        limit.as_secs()
+    ));
     let finished = async {
-        while app.queue.projection.running() > 0 {
+        while self::running(app) > 0 {
             tokio::time::sleep(app.options.timing.tick).await;
         }
     };
@@ -260,6 +264,12 @@ async fn engine(options: &Options, folder: &Path) -> Result<Option<Engine>, Star
     };
     crate::log::write(&options.log, LogLevel::Info, &said);
     Ok(Some(engine))
+}
+
+/// The jobs and requests that workers work at.
+fn running(app: &App) -> i64 {
+    let requests = i64::try_from(app.fleet.requests(None)).unwrap_or(i64::MAX);
+    app.queue.projection.running().saturating_add(requests)
 }
 
 /// Counts the jobs, and puts those back into the queue whose workers went with the last service.
@@ -300,6 +310,7 @@ fn app(options: Options, open: Open) -> io::Result<Arc<App>> {
         fleet: Fleet::default(),
         engine,
         pod_runner: PodRunner::default(),
+        balancer: Balancer::default(),
         meter: Meter::new(),
         usage: Usage::default(),
         requests: RequestCounts::default(),

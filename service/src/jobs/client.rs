@@ -238,17 +238,20 @@ async fn purge_queue(app: Arc<App>, endpoint: String) -> Result<usize, Problem> 
     }
 }
 
-/// `GET /health`
+/// `GET /health`. The requests of an endpoint that balances load are shown as its jobs.
 pub(super) async fn health(State(app): Running, Named(endpoint): Named<String>) -> Answer {
     let volumes = check_endpoint(&app, &endpoint).await?;
     let tally = app.queue.projection.tally(&endpoint);
     let counts = app.fleet.counts(&endpoint);
+    let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    let (requests, waiting) =
+        (app.fleet.requests(Some(&endpoint)), app.balancer.waiting(&endpoint));
     let mut shown = json!({
         "jobs": {
             "completed": tally.completed,
             "failed": tally.failed,
-            "inProgress": tally.in_progress,
-            "inQueue": tally.in_queue,
+            "inProgress": tally.in_progress + count(requests),
+            "inQueue": tally.in_queue + count(waiting),
             "retried": tally.retried,
         },
         "workers": {

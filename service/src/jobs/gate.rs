@@ -7,6 +7,7 @@ use axum::http::{Method, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
+use super::queue;
 use crate::app::App;
 use crate::auth;
 use crate::faults::Call;
@@ -26,12 +27,13 @@ pub(super) async fn clients(State(app): State<Arc<App>>, request: Request, next:
     gate::finished(&entry, response)
 }
 
-/// Refuses a request of a client whose key does not allow it. The path is `/v2/ENDPOINT/…`.
+/// Refuses a request of a client whose key does not allow it, or whose endpoint has no jobs. The path is `/v2/ENDPOINT/…`.
 fn admit(app: &App, request: &Request, call: &Call, path: &str) -> Result<(), Problem> {
     let principal = app.keys.authenticate(Interface::Jobs, request.headers(), request.uri())?;
     let endpoint = path.split('/').nth(2);
     let changes = !only_reads(call, request.uri());
-    principal.permit(Access { interface: Interface::Jobs, changes, endpoint })
+    principal.permit(Access { interface: Interface::Jobs, changes, endpoint })?;
+    lacks_queue(app, call, endpoint).map_or(Ok(()), Err)
 }
 
 /// Returns true for the calls that change nothing. All others do, GET or not: `/openai/…` makes a job,
@@ -43,6 +45,16 @@ fn only_reads(call: &Call, uri: &Uri) -> bool {
         path.is_some_and(|path| READS.contains(&path))
     };
     call.operations.iter().all(is_read) && auth::query(uri, "ttl").is_none()
+}
+
+/// Refuses an operation on jobs at an endpoint that has none. All endpoints have a health.
+fn lacks_queue(app: &App, call: &Call, endpoint: Option<&str>) -> Option<Problem> {
+    if call.operations.iter().any(|operation| operation.ends_with("/health")) {
+        return None;
+    }
+    let endpoint = endpoint?;
+    let is_balanced = app.fleet.wanted(endpoint)?.endpoint.is_balanced();
+    is_balanced.then(|| queue::no_queue(endpoint))
 }
 
 /// The middleware of workers: who they are is checked by each call; they are not clients and do

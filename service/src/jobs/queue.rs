@@ -504,13 +504,21 @@ fn oldest(conn: &Connection, taker: &Taker, count: i64) -> Result<Vec<Queued>, P
     Ok(oldest)
 }
 
+/// The problem that an endpoint has no jobs.
+pub(super) fn no_queue(endpoint: &str) -> Problem {
+    Problem::invalid(format!(
+        "this endpoint balances load and has no queue: send requests to its workers, at \
+         /lb/{endpoint}/<path>"
+    ))
+}
+
 /// Checks that there is such an endpoint and that it has a queue.
 fn check_endpoint(conn: &Connection, endpoint: &str) -> Result<(), Problem> {
     let sql = "select body ->> '$.type' from objects where id = ?1 and kind = 'endpoint'";
     let mut statement = conn.prepare_cached(sql)?;
     let kind: Option<String> = statement.query_row([endpoint], |row| row.get(0)).optional()?;
     match kind.as_deref() {
-        Some("LB") => Err(Problem::invalid("this endpoint balances load and has no queue")),
+        Some("LB") => Err(no_queue(endpoint)),
         Some(_) => Ok(()),
         None => Err(Problem::not_found("endpoint")),
     }

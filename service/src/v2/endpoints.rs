@@ -25,6 +25,7 @@ use crate::rest::answer;
 use crate::rest::fields::Fields;
 use crate::rest::request::RestRequest;
 use crate::store::{Tx, objects};
+use crate::workers::http_server::health_path;
 
 const TYPES: &[&str] = &["QUEUE", "LOAD_BALANCER"];
 const FLASHBOOT: &[&str] = &["OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT"];
@@ -217,7 +218,7 @@ async fn update(request: RestRequest) -> Result<Response, Problem> {
     let quota = request.app.options.worker_quota;
     let write = move |tx: &Tx<'_>| {
         let old: Endpoint = objects::get(tx.conn, &id)?;
-        asked.check_scaling(old.kind == "QB", Some(&old))?;
+        asked.check_scaling(!old.is_balanced(), Some(&old))?;
         let is_cpu = old.compute_type == "CPU";
         if is_cpu && asked.names_gpu() || !is_cpu && asked.input.instance_ids.is_some() {
             return Err(Problem::invalid("an endpoint cannot change between gpu and cpu"));
@@ -438,12 +439,12 @@ fn shown(app: &App, endpoint: &Endpoint, template: Option<&Template>) -> Value {
     for (name, value) in &endpoint.env {
         shown["env"][name] = json!(value);
     }
-    let is_queue = endpoint.kind == "QB";
+    let is_queue = !endpoint.is_balanced();
     let more = json!({
         "id": endpoint.id,
         "name": app.shown_name(endpoint),
         "type": if is_queue { "QUEUE" } else { "LOAD_BALANCER" },
-        "requestUrls": request_urls(app, endpoint, is_queue),
+        "requestUrls": request_urls(app, endpoint, template),
         "workers": workers(endpoint, is_queue),
         "scaling": scaling_of(endpoint),
         "dataCenterIds": endpoint.data_centers(),
@@ -461,11 +462,14 @@ fn shown(app: &App, endpoint: &Endpoint, template: Option<&Template>) -> Value {
     shown
 }
 
-fn request_urls(app: &App, endpoint: &Endpoint, is_queue: bool) -> Value {
+fn request_urls(app: &App, endpoint: &Endpoint, template: Option<&Template>) -> Value {
+    const HEALTH_PATH: &str = "HEALTH_CHECK_PATH";
     let id = &endpoint.id;
-    if !is_queue {
+    if endpoint.is_balanced() {
+        let of_template = || template?.env.get(HEALTH_PATH);
+        let path = endpoint.env.get(HEALTH_PATH).or_else(of_template).map(String::as_str);
         let base = format!("{}/lb/{id}", app.base_url());
-        return json!({ "base": base, "health": format!("{base}/ping") });
+        return json!({ "base": base, "health": format!("{base}{}", health_path(path)) });
     }
     let base = format!("{}/{id}", app.queue_url);
     json!({

@@ -9,6 +9,7 @@ use super::volumes::Places;
 use super::worker::Worker;
 use crate::app::App;
 use crate::options::Options;
+use crate::resources::endpoint::Endpoint;
 use crate::resources::template::Template;
 
 /// What a worker inherits from the service, and a service that a command starts from the command;
@@ -51,7 +52,11 @@ pub(super) fn environment(
 ) -> std::io::Result<Environment> {
     let own = wanted.template.iter().flat_map(|template| &template.env);
     let own = own.chain(&wanted.endpoint.env);
-    let fixed = protocol(wanted, worker, &app.options, &app.worker_url);
+    let protocol = match worker.server.get() {
+        Some(server) => server.variables(),
+        None => channel(wanted, worker, &app.options, &app.worker_url),
+    };
+    let fixed = protocol.into_iter().chain(identity(wanted, worker));
     let mut all = assemble(own, fixed, places, are_mounted)?;
     if app.engine.is_none() && !app.options.worker_limits.is_empty() {
         all.push((LIMITS.into(), serde_json::to_string(&app.options.worker_limits)?.into()));
@@ -83,15 +88,14 @@ pub(crate) fn assemble<'a, N: Into<OsString>>(
 
 /// The variables of the worker protocol. The token stands in the addresses too: the SDK prefers
 /// a key from its own configuration file to the one that it is given here.
-fn protocol(
+fn channel(
     wanted: &Wanted,
     worker: &Worker,
     options: &Options,
     base: &str,
 ) -> Vec<(&'static str, String)> {
     let endpoint = &wanted.endpoint;
-    let gpu = endpoint.gpu_type_ids.first().map_or("none", String::as_str);
-    let query = format!("gpu={}&token={}", gpu.replace(' ', "+"), worker.token);
+    let query = format!("gpu={}&token={}", gpu(endpoint).replace(' ', "+"), worker.token);
     let channel = format!("{base}/{}", endpoint.id);
     // The SDK divides by 1000 as an integer, and 0 would be a busy loop.
     let interval = options.timing.ping_interval.as_millis().max(1000);
@@ -103,15 +107,26 @@ fn protocol(
         ("RUNPOD_WEBHOOK_PING", format!("{channel}/ping/$RUNPOD_POD_ID")),
         ("RUNPOD_PING_INTERVAL", interval.to_string()),
         ("RUNPOD_AI_API_KEY", worker.token.clone()),
+        ("RUNPOD_ENDPOINT_SECRET", worker.token.clone()),
+    ]
+}
+
+/// The variables that tell a worker who it is and what it has.
+fn identity(wanted: &Wanted, worker: &Worker) -> Vec<(&'static str, String)> {
+    let endpoint = &wanted.endpoint;
+    vec![
         ("RUNPOD_AI_API_ID", endpoint.id.clone()),
         ("RUNPOD_ENDPOINT_ID", endpoint.id.clone()),
-        ("RUNPOD_ENDPOINT_SECRET", worker.token.clone()),
         ("RUNPOD_POD_ID", worker.id.clone()),
         ("RUNPOD_POD_HOSTNAME", format!("{}-plumb", worker.id)),
-        ("RUNPOD_GPU_TYPE_ID", gpu.to_owned()),
+        ("RUNPOD_GPU_TYPE_ID", gpu(endpoint).to_owned()),
         ("RUNPOD_GPU_COUNT", endpoint.gpu_count.to_string()),
         ("RUNPOD_SKIP_AUTO_SYSTEM_CHECKS", "true".to_owned()),
         ("RUNPOD_SKIP_GPU_CHECK", "true".to_owned()),
         ("RUNPOD_ALLOW_PRIVATE_DOWNLOAD_URLS", "true".to_owned()),
     ]
+}
+
+fn gpu(endpoint: &Endpoint) -> &str {
+    endpoint.gpu_type_ids.first().map_or("none", String::as_str)
 }

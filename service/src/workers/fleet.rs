@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
 
+use super::counts::Counts;
 use super::guard::CAN_MOUNT;
 use super::logs;
 use super::process::supervise;
@@ -45,6 +46,14 @@ pub(crate) struct Wanted {
     pub(crate) template: Option<Template>,
 }
 
+impl Wanted {
+    /// The value of a variable that the endpoint sets, else the template.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        let of_template = || self.template.as_ref()?.env.get(name);
+        self.endpoint.env.get(name).or_else(of_template).map(String::as_str)
+    }
+}
+
 /// All workers.
 #[derive(Default)]
 pub(crate) struct Fleet {
@@ -59,6 +68,8 @@ pub(crate) struct Fleet {
     links: Mutex<Vec<PathBuf>>,
     /// Rung whenever a worker has gone.
     gone: Notify,
+    /// Rung whenever a worker begins or ceases to take requests.
+    pub(crate) rotation: Notify,
 }
 
 #[derive(Default)]
@@ -79,16 +90,6 @@ struct Crashes {
     until: Instant,
 }
 
-/// The workers of an endpoint by what they do.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub(crate) idle: usize,
-    pub(crate) running: usize,
-    pub(crate) initializing: usize,
-    pub(crate) throttled: usize,
-    pub(crate) unhealthy: usize,
-}
-
 impl Fleet {
     /// The fleet looks at the store with its next tick.
     pub(crate) fn endpoints_changed(&self) {
@@ -105,6 +106,17 @@ impl Fleet {
     /// The worker with this id, to be told of its jobs.
     pub(crate) fn worker(&self, id: &str) -> Option<Arc<Worker>> {
         self.state().workers.get(id).map(Arc::clone)
+    }
+
+    /// An endpoint with what its workers run, as they were read last.
+    pub(crate) fn wanted(&self, endpoint: &str) -> Option<Arc<Wanted>> {
+        self.state().wanted.get(endpoint).map(Arc::clone)
+    }
+
+    /// The requests that the workers of an endpoint work at, or those of all for `None`.
+    pub(crate) fn requests(&self, endpoint: Option<&str>) -> usize {
+        let workers = endpoint.map_or_else(|| self.all(), |id| self.workers_of(id));
+        workers.iter().map(|worker| worker.state().requests).sum()
     }
 
     /// The execution timeout of an endpoint's jobs that bring none; `None` is no limit.
@@ -146,19 +158,10 @@ impl Fleet {
 
     /// What the workers of an endpoint do.
     pub(crate) fn counts(&self, endpoint: &str) -> Counts {
-        let mut counts = Counts::default();
-        for worker in self.workers_of(endpoint) {
-            let state = worker.state();
-            match state.phase {
-                _ if !state.jobs.is_empty() => counts.running += 1,
-                Phase::Starting => counts.initializing += 1,
-                Phase::Ready => counts.idle += 1,
-                Phase::Retiring | Phase::Ending => {}
-            }
-        }
+        let mut counts = Counts::of(&self.workers_of(endpoint));
         let crashes = self.state().crashes.get(endpoint).copied();
         if let Some(crashes) = crashes.filter(|crashes| crashes.until > Instant::now()) {
-            counts.unhealthy = 1;
+            counts.unhealthy = counts.unhealthy.max(1);
             counts.throttled = usize::from(crashes.count > 1);
         }
         counts
@@ -188,7 +191,8 @@ impl Fleet {
         }
         self.look_after(app).await?;
         let active: Vec<_> = {
-            let pressed = app.queue.projection.pressed();
+            let mut pressed = app.queue.projection.pressed();
+            pressed.extend(app.balancer.pressed());
             let state = self.state();
             let staffed = state.workers.values().map(|worker| &worker.endpoint);
             // Most endpoints of a large account have neither workers nor jobs.
@@ -228,13 +232,13 @@ impl Fleet {
     /// A worker's process has ended.
     pub(crate) fn gone(&self, app: &App, worker: &Worker, ended: Option<ExitStatus>) {
         app.meter.count_worker(worker);
-        let (asked, had_jobs, leaving) = {
+        let (asked, was_busy, leaving) = {
             let state = worker.state();
             let leaving = matches!(state.phase, Phase::Retiring | Phase::Ending);
-            (state.asked, !state.jobs.is_empty(), leaving)
+            (state.asked, state.is_busy(), leaving)
         };
         let failed = ended.is_none_or(|status| !status.success());
-        let crashed = !leaving && (failed || had_jobs || !asked);
+        let crashed = !leaving && (failed || was_busy || !asked);
         let mut state = self.state();
         state.workers.remove(&worker.id);
         if crashed {
@@ -252,6 +256,7 @@ impl Fleet {
         let what = if crashed { "crashed" } else { "ended" };
         app.say(&format!("worker {} {what}: {how}", worker.id));
         self.gone.notify_waiters();
+        self.rotation.notify_waiters();
         app.queue.projection.scale.notify_one();
     }
 
@@ -265,8 +270,7 @@ impl Fleet {
             let templates: HashMap<String, Template> =
                 templates.into_iter().map(|template| (template.id.clone(), template)).collect();
             let secrets = secret::values(conn)?;
-            let queued = endpoints.into_iter().filter(|endpoint| endpoint.kind == "QB");
-            let wanted = queued.map(|mut endpoint| {
+            let wanted = endpoints.into_iter().map(|mut endpoint| {
                 let mut template = templates.get(&endpoint.template_id).cloned();
                 let environments = template.iter_mut().map(|template| &mut template.env);
                 for env in environments.chain([&mut endpoint.env]) {
@@ -300,8 +304,11 @@ impl Fleet {
         };
         let timing = &app.options.timing;
         for (worker, wanted) in workers {
-            let starting = worker.state().phase == Phase::Starting;
-            let patience = if starting { timing.worker_start } else { timing.silence };
+            let patience = match worker.state().phase {
+                _ if worker.server.get().is_some() => timing.unhealthy,
+                Phase::Starting => timing.worker_start,
+                _ => timing.silence,
+            };
             let Some(wanted) = wanted else {
                 worker.kill();
                 continue;
@@ -336,9 +343,14 @@ impl Fleet {
                 .iter()
                 .filter(|(_, held)| held.stopped.is_none() && held.seen.elapsed() > silence);
             let unnamed: Vec<String> = unnamed.map(|(id, _)| id.clone()).collect();
-            let limit = app.options.timing.worker_stop;
-            let overdue = state.retiring_since.is_some_and(|since| since.elapsed() > limit);
-            (stuck, unnamed, overdue && (forced || state.phase == Phase::Ending))
+            let timing = &app.options.timing;
+            let retires = |limit| state.retiring_since.is_some_and(|since| since.elapsed() > limit);
+            let overdue = retires(timing.worker_stop);
+            // A connection that both ends keep open would keep the worker for ever.
+            let serves_too_long =
+                worker.server.get().is_some() && retires(timing.request + timing.worker_stop);
+            let forced = forced || state.phase == Phase::Ending;
+            (stuck, unnamed, overdue && forced || serves_too_long)
         };
         if (stuck || overdue) && worker.kill() {
             app.warn(&format!("worker {} does not stop; it is ended", worker.id));
@@ -363,18 +375,24 @@ impl Fleet {
     async fn scale(&self, app: &Arc<App>, wanted_here: Arc<Wanted>) -> Result<(), Problem> {
         let endpoint = &wanted_here.endpoint;
         let workers = self.workers_of(&endpoint.id);
-        let tally = app.queue.projection.tally(&endpoint.id);
+        let mut tally = app.queue.projection.tally(&endpoint.id);
+        if endpoint.is_balanced() {
+            // Requests call for workers whether they wait for one or not.
+            let requests = app.balancer.waiting(&endpoint.id) + self.requests(Some(&endpoint.id));
+            tally.pressing = i64::try_from(requests).unwrap_or(i64::MAX);
+        }
         let stays = |worker: &&Arc<Worker>| !worker.is_leaving();
         for worker in workers.iter().filter(|worker| worker.version < endpoint.version) {
             worker.retire();
         }
         let live: Vec<_> = workers.iter().filter(stays).collect();
-        let busy = live.iter().filter(|worker| !worker.state().jobs.is_empty()).count();
+        let busy = live.iter().filter(|worker| worker.state().is_busy()).count();
         if tally.in_queue > 0 {
             // A job whose taker vanished at the last moment has rung for nobody.
             app.queue.projection.endpoint(&endpoint.id).queued.notify_one();
         }
-        let waits = if tally.pressing > 0 && endpoint.scaler_type == "QUEUE_DELAY" {
+        let is_queue = !endpoint.is_balanced();
+        let waits = if is_queue && tally.pressing > 0 && endpoint.scaler_type == "QUEUE_DELAY" {
             let (id, count) = (endpoint.id.clone(), endpoint.workers_max.max(1));
             app.store.read(move |conn| queue::head_waits(conn, &id, count)).await?
         } else {
@@ -455,7 +473,7 @@ fn retire_surplus(endpoint: &Endpoint, live: &[&Arc<Worker>], wanted: i64) {
         .iter()
         .map(|worker| {
             let state = worker.state();
-            let idle = state.jobs.is_empty() && state.phase == Phase::Ready;
+            let idle = !state.is_busy() && state.phase == Phase::Ready;
             (idle.then(|| state.idle_since.elapsed()), *worker)
         })
         .collect();

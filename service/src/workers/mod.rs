@@ -4,10 +4,13 @@
 //! call stands in its environment, and the calls themselves are answered by [`crate::jobs`].
 
 pub(crate) mod container;
+mod counts;
 pub(crate) mod echo;
 pub(crate) mod environment;
 pub(crate) mod fleet;
 pub(crate) mod guard;
+mod health;
+pub(crate) mod http_server;
 pub(crate) mod limits;
 pub(crate) mod logs;
 pub(crate) mod mounts;

@@ -15,9 +15,10 @@ use super::container::{Container, Engine};
 use super::environment::{Environment, command, environment};
 use super::fleet::Wanted;
 use super::guard::{AFTER, TERMINATE};
-use super::logs;
+use super::http_server::HttpServer;
 use super::volumes::Places;
 use super::worker::{Order, Worker};
+use super::{health, logs};
 use crate::app::App;
 use crate::ids;
 use crate::options::Options;
@@ -37,6 +38,7 @@ pub(crate) async fn supervise(
 ) {
     let ended = match start(&app, &wanted, &worker) {
         Ok(child) => {
+            tokio::spawn(health::watch(Arc::clone(&app), Arc::clone(&worker)));
             let log = logs::path(&app.options.data, &worker.endpoint, &worker.id);
             accompany(&app.options, log, child, &mut orders).await
         }
@@ -74,6 +76,10 @@ fn start(app: &App, wanted: &Wanted, worker: &Worker) -> std::io::Result<Child> 
     let volumes = wanted.endpoint.volumes();
     refuse_paths(&[&[worker.endpoint.as_str()], &volumes[..]].concat())?;
     make_folder(&data.join("logs"))?;
+    if wanted.endpoint.is_balanced() {
+        // It is set once, and here only.
+        let _unset = worker.server.set(HttpServer::new(wanted)?);
+    }
     let places = Places::make(wanted, data)?;
     let are_mounted =
         app.engine.is_none() && !places.mounts.is_empty() && app.fleet.can_mount(app, &places);

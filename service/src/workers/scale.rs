@@ -18,14 +18,15 @@ pub(crate) struct Load<'a> {
 /// The number of workers that the load calls for, within the endpoint's bounds. Jobs of low
 /// priority call for none.
 ///
-/// - `REQUEST_COUNT`: one worker for each `scalerValue` jobs.
+/// - `REQUEST_COUNT`, and every endpoint that balances load: one worker for each `scalerValue` jobs or
+///   requests.
 /// - `QUEUE_DELAY`: one more worker for each job that has waited longer than `scalerValue`
 ///   seconds. The first worker starts at once: waiting for a delay would delay for nothing.
 #[expect(clippy::cast_precision_loss, reason = "counts and waits are far below 2^52")]
 pub(crate) fn wanted(endpoint: &Endpoint, load: Load<'_>) -> i64 {
     let Load { tally, waits, busy, live } = load;
     let value = endpoint.scaler_value;
-    let called_for = if endpoint.scaler_type == "REQUEST_COUNT" {
+    let called_for = if endpoint.is_balanced() || endpoint.scaler_type == "REQUEST_COUNT" {
         let jobs = tally.pressing + tally.in_progress;
         if tally.pressing > 0 { rounded(jobs as f64 / value) } else { 0 }
     } else {

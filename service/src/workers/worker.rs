@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
 
-use crate::billing::Price;
-
+use super::http_server::{Health, HttpServer};
 use super::limits::WorkerLimits;
+use crate::billing::Price;
 use crate::jobs::upkeep::Cutoff;
 
 /// An order to the process of a worker.
@@ -53,6 +53,8 @@ pub(crate) struct Worker {
     pub(crate) alive: Arc<AtomicBool>,
     /// Rung when its long polls must look again.
     pub(crate) bell: Notify,
+    /// Its HTTP server, if its endpoint balances load; set before its process starts.
+    pub(crate) server: OnceLock<HttpServer>,
     orders: mpsc::UnboundedSender<Order>,
     state: Mutex<State>,
 }
@@ -66,7 +68,9 @@ pub(crate) struct State {
     pub(crate) jobs: HashMap<String, Held>,
     /// Jobs that it must stop and has not been told of yet.
     pub(crate) to_stop: Vec<String>,
-    /// True if it ever asked for a job.
+    /// Requests that it works at.
+    pub(crate) requests: usize,
+    /// True if it ever asked for a job, or was healthy.
     pub(crate) asked: bool,
     /// True if its process was ordered to end at once.
     killed: bool,
@@ -78,6 +82,13 @@ pub(crate) struct Held {
     pub(crate) seen: Instant,
     /// When it should have stopped it.
     pub(crate) stopped: Option<Instant>,
+}
+
+impl State {
+    /// Returns true if it has jobs or requests.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.jobs.is_empty() || self.requests > 0
+    }
 }
 
 impl Worker {
@@ -98,6 +109,7 @@ impl Worker {
             token: crate::ids::secret(),
             alive: Arc::new(AtomicBool::new(true)),
             bell: Notify::new(),
+            server: OnceLock::new(),
             orders,
             state: Mutex::new(State {
                 phase: Phase::Starting,
@@ -106,6 +118,7 @@ impl Worker {
                 retiring_since: None,
                 jobs: HashMap::new(),
                 to_stop: Vec::new(),
+                requests: 0,
                 asked: false,
                 killed: false,
             }),
@@ -128,6 +141,37 @@ impl Worker {
         state.heard = Instant::now();
         if state.phase == Phase::Starting {
             state.phase = Phase::Ready;
+            state.idle_since = Instant::now();
+        }
+    }
+
+    /// Its HTTP server takes requests.
+    pub(super) fn is_ready(&self) {
+        self.state().asked = true;
+        self.heard();
+    }
+
+    /// Its HTTP server answers, and takes no requests yet.
+    pub(super) fn initializes(&self) {
+        self.state().heard = Instant::now();
+    }
+
+    /// Returns true if requests may go to its HTTP server.
+    pub(crate) fn is_in_rotation(&self) -> bool {
+        self.may_take()
+            && self.server.get().is_some_and(|server| server.health() == Health::Healthy)
+    }
+
+    /// It gets a request.
+    pub(crate) fn begin_request(&self) {
+        self.state().requests += 1;
+    }
+
+    /// It has a request no more.
+    pub(crate) fn end_request(&self) {
+        let mut state = self.state();
+        state.requests = state.requests.saturating_sub(1);
+        if !state.is_busy() {
             state.idle_since = Instant::now();
         }
     }
@@ -199,7 +243,7 @@ impl Worker {
         self.bell.notify_waiters();
     }
 
-    /// It shall take no more jobs and end when it has none.
+    /// It shall take no more jobs and requests, and end when it has none.
     pub(crate) fn retire(&self) {
         {
             let mut state = self.state();
@@ -209,7 +253,8 @@ impl Worker {
             }
             // A job that is over keeps no worker: whether it stops in time does not matter any
             // more.
-            let is_free = state.jobs.values().all(|held| held.stopped.is_some());
+            let is_free =
+                state.requests == 0 && state.jobs.values().all(|held| held.stopped.is_some());
             if state.phase == Phase::Retiring && is_free {
                 state.phase = Phase::Ending;
                 self.order(Order::Terminate);

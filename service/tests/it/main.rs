@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test fails where it stands")]
 
+mod balancer;
 mod browser;
 mod console;
 mod containers;

@@ -86,6 +86,11 @@ fn as_number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Erro
 }
 
 impl Endpoint {
+    /// Returns true if its requests go to the HTTP servers of its workers; else it has a queue.
+    pub(crate) fn is_balanced(&self) -> bool {
+        self.kind == "LB"
+    }
+
     /// The ids of the volumes that its workers mount.
     pub(crate) fn volumes(&self) -> Vec<&str> {
         let mut volumes: Vec<&str> = self.network_volume_id.as_deref().into_iter().collect();

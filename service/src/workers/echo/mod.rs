@@ -1,6 +1,6 @@
 //! The built-in echo worker: for templates without a command, and for tests of everything around
 //! workers. It speaks the worker protocol over plain blocking sockets and answers with its input.
-//! In a pod it is an HTTP server instead ([`server`]).
+//! In a pod, and where an endpoint balances load, it is an HTTP server instead ([`server`]).
 //!
 //! Keys of the input that make it do something else, in this order:
 //!
@@ -19,6 +19,7 @@
 
 mod http;
 mod server;
+mod websocket;
 
 use std::collections::{BTreeMap, HashSet};
 use std::process::ExitCode;
