@@ -1,8 +1,8 @@
 //! The generator of the reference pages, and the test that compares them.
 //!
 //! `docs/commands.md` holds, below its mark, every command and option as clap knows them;
-//! `docs/types.md` every resource type as the schemas know it. `UPDATE_DOCS=1 cargo test -p cli`
-//! writes them anew. What people write stands above the mark and is never touched.
+//! `docs/types.md` every resource type as the schemas know it, `docs/functions.md` every function of
+//! expressions. `UPDATE_DOCS=1 cargo test -p cli` writes them anew. What people write stands above the mark and is never touched.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -31,6 +31,11 @@ fn the_page_of_commands_is_up_to_date() {
 #[test]
 fn the_page_of_types_is_up_to_date() {
     compare("types.md", &types());
+}
+
+#[test]
+fn the_page_of_functions_is_up_to_date() {
+    compare("functions.md", &functions());
 }
 
 #[track_caller]
@@ -206,6 +211,28 @@ fn row(arg: &Arg) -> String {
 fn value(arg: &Arg) -> String {
     let names = arg.get_value_names().unwrap_or_default();
     names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+fn functions() -> String {
+    let mut text = String::new();
+    let mut group = "";
+    for function in engine::expression::functions::references() {
+        if function.group != group {
+            group = function.group;
+            let _ = write!(text, "\n## {group}\n\n| function | gives | example |\n|---|---|---|\n");
+        }
+        let cell = |text: &str| text.replace('|', "\\|");
+        let example = function.example;
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | `{}` is `{}` |",
+            function.usage,
+            cell(function.gives),
+            cell(example.call),
+            cell(example.result)
+        );
+    }
+    text
 }
 
 fn types() -> String {

@@ -35,6 +35,8 @@ mod stop_request;
 mod store_location;
 mod stored_state;
 mod system;
+#[cfg(test)]
+mod terraform_comparison;
 mod threads;
 mod variables;
 mod write_all;

@@ -1,7 +1,9 @@
 //! The files that a spec names, with `file("…")` or as a descriptor, and those that its modules name: only what lies in
-//! the folder of the spec or the module is read, for both may come from someone else.
+//! the folder of the spec or the module is read, for both may come from someone else. A name that
+//! ends in `/` asks for the list of the files in that folder.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use engine::config::Document;
@@ -10,6 +12,8 @@ use crate::folder::{Folder, STATE_FOLDER};
 
 /// The largest file that is read, in bytes.
 const FILE_MAX: u64 = 1024 * 1024;
+/// The most files, and folders, that a folder is listed with.
+const LISTED_MAX: usize = 10_000;
 
 /// The contents of the files that the spec names with `file("…")`; an error text where one cannot
 /// be read. Only files inside the spec's folder are read, after links; for a module, inside the module's.
@@ -59,6 +63,9 @@ fn read_below(folder: &Folder, place: &str, name: &str) -> Result<Arc<str>, Stri
         return Err(format!("it lies in {STATE_FOLDER}, which is Plumb's own"));
     }
     let found = std::fs::metadata(&path).map_err(cannot)?;
+    if name.ends_with('/') {
+        return listing(&path).map(Arc::from);
+    }
     if !found.is_file() {
         return Err("it is not a file".to_owned());
     }
@@ -67,6 +74,32 @@ fn read_below(folder: &Folder, place: &str, name: &str) -> Result<Arc<str>, Stri
     }
     let bytes = std::fs::read(&path).map_err(cannot)?;
     String::from_utf8(bytes).map(Arc::from).map_err(|_| "it is not UTF-8 text".to_owned())
+}
+
+/// The paths of the files in a folder and below it, in order, one a line. Links, and what Plumb keeps for itself, are
+/// left out.
+fn listing(folder: &Path) -> Result<String, String> {
+    let cannot = |error: std::io::Error| format!("cannot list it: {error}");
+    let (mut files, mut folders) = (Vec::new(), vec![String::new()]);
+    let mut seen = 0;
+    while let Some(below) = folders.pop() {
+        for entry in std::fs::read_dir(folder.join(&below)).map_err(cannot)? {
+            let entry = entry.map_err(cannot)?;
+            let (name, kind) = (entry.file_name(), entry.file_type().map_err(cannot)?);
+            seen += 1;
+            if seen > LISTED_MAX {
+                return Err(format!("it holds more than {LISTED_MAX} files and folders"));
+            }
+            let Some(name) = name.to_str().filter(|name| !name.contains('\n')) else { continue };
+            if kind.is_dir() && name != STATE_FOLDER {
+                folders.push(format!("{below}{name}/"));
+            } else if kind.is_file() {
+                files.push(format!("{below}{name}"));
+            }
+        }
+    }
+    files.sort();
+    Ok(files.join("\n"))
 }
 
 #[cfg(test)]
@@ -106,5 +139,21 @@ mod tests {
         std::os::unix::fs::symlink("kept", dir.path().join(".plumb")).unwrap();
         let error = read(&folder, "kept/service/key").unwrap_err();
         assert_eq!(error, "it lies in .plumb, which is Plumb's own");
+    }
+
+    #[test]
+    fn a_folder_is_a_list_of_its_files() {
+        let (dir, folder) = folder(&[("b.txt", b""), ("a.txt", b"\xff")]);
+        for path in ["more/deep/c.txt", ".plumb/key"] {
+            std::fs::create_dir_all(dir.path().join(path).parent().unwrap()).unwrap();
+            std::fs::write(dir.path().join(path), "").unwrap();
+        }
+        std::os::unix::fs::symlink("/etc", dir.path().join("etc")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", dir.path().join("link")).unwrap();
+        assert_eq!(&*read(&folder, "./").unwrap(), "a.txt\nb.txt\nmore/deep/c.txt");
+        assert_eq!(&*read(&folder, "more/").unwrap(), "deep/c.txt");
+        assert_eq!(read(&folder, "etc/").unwrap_err(), "it lies outside the spec's folder");
+        assert!(read(&folder, "none/").unwrap_err().starts_with("cannot read it"));
+        assert!(read(&folder, "a.txt/").is_err());
     }
 }

@@ -8,6 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::offsets::Offsets;
 use super::{SpecExpr, diagnostics as say, span};
 use crate::diagnostics::{Diagnostics, FileId, Span};
+use crate::expression::functions::listing_name;
 use crate::expression::parse::{Dialect, expression, template};
 use crate::expression::visit::{move_ranges, walk};
 use crate::expression::{Expr, ExprError, Kind, Range};
@@ -150,10 +151,10 @@ impl Converter<'_> {
         let file = self.file.id;
         let place = |range: Range| Span { file, start: range.start, end: range.end };
         walk(expr, &mut |part| {
-            let Some(path) = file_argument(part) else { return };
+            let Some((path, request)) = file_request(part) else { return };
             match &path.kind {
                 Kind::Literal(Value::String(text)) if stays_inside(text) => {
-                    self.files.insert(text.to_string());
+                    self.files.extend(request);
                 }
                 Kind::Literal(Value::String(text)) => {
                     self.broken = true;
@@ -168,20 +169,29 @@ impl Converter<'_> {
     }
 }
 
-/// The argument of a call of `file`. A wrong number of arguments is the type checker's business.
-pub(super) fn file_argument(expr: &Expr) -> Option<&Expr> {
+/// The path in a call of a function that reads files, and the name of what it asks for: a folder's ends in `/`, and
+/// what is asked for is the list of the files in it. A wrong number of arguments is the type checker's business.
+pub(super) fn file_request(expr: &Expr) -> Option<(&Expr, Option<String>)> {
     let Kind::Call(call) = &expr.kind else { return None };
-    match (&*call.name, &*call.arguments) {
-        ("file", [path]) => Some(path),
+    let name: fn(&str) -> Option<String> = match (&*call.name, call.arguments.len()) {
+        ("file", 1) | ("templatefile", 2) => |path| (!path.ends_with('/')).then(|| path.to_owned()),
+        ("fileset", 2) => |path| Some(listing_name(path)),
+        _ => return None,
+    };
+    let path = call.arguments.first()?;
+    let request = match &path.kind {
+        Kind::Literal(Value::String(text)) => name(text),
         _ => None,
-    }
+    };
+    Some((path, request))
 }
 
-/// The plain argument of a call of `file`, to change it.
-pub(super) fn file_argument_mut(expr: &mut Expr) -> Option<&mut Value> {
+/// The plain path in a call of a function that reads files, to change it.
+pub(super) fn file_path_mut(expr: &mut Expr) -> Option<&mut Value> {
+    file_request(expr)?;
     let Kind::Call(call) = &mut expr.kind else { return None };
-    match (&*call.name, &mut *call.arguments) {
-        ("file", [Expr { kind: Kind::Literal(path), .. }]) => Some(path),
+    match &mut call.arguments.first_mut()?.kind {
+        Kind::Literal(path) => Some(path),
         _ => None,
     }
 }

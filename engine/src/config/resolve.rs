@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::checker::{Checker, place};
-use super::convert::file_argument;
+use super::convert::file_request;
 pub use super::given::{Files, Given};
 use super::modules::expand::{Expanded, expand};
 use super::names::{Known, Managed, Modules, Names};
@@ -20,10 +20,8 @@ use super::{
 };
 use crate::address::{Block, Name, is_name};
 use crate::diagnostics::Diagnostics;
-use crate::expression::Kind;
 use crate::expression::visit::walk;
 use crate::schema::{ProviderSchema, TypeSchema};
-use crate::value::Value;
 use crate::work::{self, InTurn, Workers};
 
 /// The inputs of `resolve` beside the document.
@@ -299,11 +297,10 @@ pub(super) fn check_files(document: &Document, files: &Files, diagnostics: &mut 
     }
     for item in items(document) {
         walk(&item.value.expr, &mut |part| {
-            let Some(argument) = file_argument(part) else { return };
-            let Kind::Literal(Value::String(path)) = &argument.kind else { return };
-            if let Some(reason) = reason(path).filter(|_| document.files.contains(&**path)) {
+            let Some((argument, Some(path))) = file_request(part) else { return };
+            if let Some(reason) = reason(&path).filter(|_| document.files.contains(&path)) {
                 let at = place(item.value.span.file, argument.range);
-                diagnostics.push(say::unreadable_file(path, &reason, at));
+                diagnostics.push(say::unreadable_file(&path, &reason, at));
             }
         });
     }

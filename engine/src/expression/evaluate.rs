@@ -16,6 +16,7 @@ mod below;
 mod budget;
 mod calls;
 mod choice;
+mod files;
 mod kept;
 mod operators;
 mod part;

@@ -7,13 +7,23 @@
 #![expect(clippy::unnecessary_wraps, reason = "the functions of the table have one signature")]
 
 mod collections;
+mod digests;
 mod encodings;
+mod formats;
+pub(super) mod globs;
+mod gzip;
+mod instead;
+mod networks;
 mod numbers;
 mod parameters;
+mod patterns;
+mod products;
 mod sets;
 mod table;
 mod texts;
+mod times;
 mod types;
+mod yaml;
 
 pub(super) use parameters::{Parameter, Wants};
 
@@ -34,6 +44,46 @@ pub(super) struct Function {
     /// known (`f(list...)`).
     pub(super) result: fn(&[Type]) -> Type,
     pub(super) body: Body,
+    /// What it gives, in words.
+    pub(super) gives: &'static str,
+    pub(super) example: Example,
+}
+
+/// A call of a function and what it gives.
+#[derive(Clone, Copy, Debug)]
+pub struct Example {
+    /// The call, as an expression.
+    pub call: &'static str,
+    /// Its result, as an expression.
+    pub result: &'static str,
+}
+
+/// A function as people read of it.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    /// The kind of function, as a heading.
+    pub group: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// How it is called: `substr(text, offset, length)`.
+    pub usage: String,
+    /// What it gives, in words with code in backticks.
+    pub gives: &'static str,
+    /// An example.
+    pub example: Example,
+}
+
+/// All functions, group by group, in the order of their names.
+pub fn references() -> impl Iterator<Item = Reference> {
+    table::GROUPS.iter().flat_map(|group| {
+        group.functions.iter().map(|function| Reference {
+            group: group.title,
+            name: function.name,
+            usage: function.usage(),
+            gives: function.gives,
+            example: function.example,
+        })
+    })
 }
 
 /// The body of a function.
@@ -53,7 +103,10 @@ pub(super) enum Special {
     Try,
     Can,
     Sensitive,
+    NonSensitive,
     File,
+    FileSet,
+    TemplateFile,
 }
 
 /// The answer of a function.
@@ -91,29 +144,27 @@ impl Fault {
     }
 }
 
-/// The function of that name.
-pub(super) fn find(name: &str) -> Option<&'static Function> {
-    let index = table::FUNCTIONS.binary_search_by(|function| function.name.cmp(name)).ok()?;
-    Some(&table::FUNCTIONS[index])
+/// The name under which a spec asks for the list of the files in a folder: as a file it would have that name, too.
+pub(crate) fn listing_name(folder: &str) -> String {
+    let folder = folder.trim_end_matches('/');
+    format!("{}/", if folder.is_empty() { "." } else { folder })
 }
 
-/// The advice in place of a pattern.
-const NO_PATTERNS: &str = "there are no regular expressions: split(…) takes a text apart, startswith(…) and endswith(…) \
-                           compare it";
+/// The function of that name.
+pub(super) fn find(name: &str) -> Option<&'static Function> {
+    table::FUNCTIONS.get(name).copied()
+}
 
 /// Returns the error when there is no such function.
 pub(super) fn unknown(name: &str, range: Range) -> ExprError {
     let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
     let end = range.start.saturating_add(length).min(range.end);
-    let known = nearest(name, table::FUNCTIONS.iter().map(|function| function.name));
-    ExprError {
-        range: Range { start: range.start, end },
-        message: format!("there is no function `{name}`"),
-        help: match name {
-            "regex" | "regexall" => Some(NO_PATTERNS.to_owned()),
-            _ => known.map(|known| format!("did you mean `{known}`?")),
-        },
-    }
+    let help = instead::of(name).map(str::to_owned).or_else(|| {
+        let known = nearest(name, table::FUNCTIONS.keys().copied());
+        known.map(|known| format!("did you mean `{known}`?"))
+    });
+    let message = format!("there is no function `{name}`");
+    ExprError { range: Range { start: range.start, end }, message, help }
 }
 
 impl Function {

@@ -150,7 +150,7 @@ pub fn expression(error: &ExprError, at: Span) -> Diagnostic {
 
 /// `file(…)` of something that is only known later.
 pub fn file_not_literal(at: Span) -> Diagnostic {
-    Diagnostic::error("`file` takes a path in quotes")
+    Diagnostic::error("the path of a file stands in quotes")
         .at(at)
         .label("the path must be a plain text")
         .help("write file(\"some/path\"), relative to the spec's folder: files are read before expressions are computed")
@@ -158,7 +158,7 @@ pub fn file_not_literal(at: Span) -> Diagnostic {
 
 /// `file(…)` outside the folder of the spec.
 pub fn file_outside(path: &str, at: Span) -> Diagnostic {
-    Diagnostic::error("`file` stays in the folder of the spec")
+    Diagnostic::error("only files in the folder of the spec are read")
         .at(at)
         .label(format!("`{}` leads out of it", shown(path)))
         .help("write a path relative to the spec, without `..`")

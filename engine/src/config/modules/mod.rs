@@ -18,10 +18,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Document;
-use super::convert::file_argument_mut;
+use super::convert::file_path_mut;
 use crate::config::ModuleSource;
 use crate::config::modules::source::joined;
 use crate::diagnostics::{Diagnostics, Span};
+use crate::expression::functions::listing_name;
 use crate::expression::visit::change;
 use crate::value::Value;
 
@@ -100,16 +101,22 @@ fn placed(mut document: Document, source: &ModuleSource) -> Document {
     }
     let place = source.place();
     document.files =
-        document.files.iter().map(|path| joined(&place, path)).collect::<BTreeSet<_>>();
+        document.files.iter().map(|name| request(&place, name)).collect::<BTreeSet<_>>();
     for item in items_mut(&mut document) {
         change(&mut item.value.expr, &mut |part| {
-            if let Some(path) = file_argument_mut(part) {
+            if let Some(path) = file_path_mut(part) {
                 *path = Value::string(joined(&place, path.as_str().unwrap_or_default()));
             }
             true
         });
     }
     document
+}
+
+/// The name of a file that a module asks for, or of the list of a folder, as seen from the folder of the spec.
+fn request(place: &str, name: &str) -> String {
+    let path = joined(place, name);
+    if name.ends_with('/') { listing_name(&path) } else { path }
 }
 
 /// Every `key = value` of a module.

@@ -36,7 +36,9 @@ fn resolved(text: &str) -> (Config, Sources, Diagnostics) {
     let input = ResolveInput {
         variables: BTreeMap::new(),
         providers: providers.into_iter().collect(),
-        files: BTreeMap::from([("modules/x/good.txt".to_owned(), Ok("text".into()))]),
+        files: ["modules/x/good.txt", "modules/x/"]
+            .map(|name| (name.to_owned(), Ok("text".into())))
+            .into(),
     };
     let (config, found) = resolve(&document, &input);
     diagnostics.extend(found);
@@ -100,6 +102,8 @@ fn values_pass_through_a_module() {
         value = "${local.label}"
         [resource.value.b]
         value = '${value.a.id} ${file("good.txt")}'
+        [resource.value.c]
+        value = '${[fileset(".", "*"), templatefile("./good.txt", {})]}'
         depends_on = ["value.a"]
         [output.id]
         value = "${value.b.id}"
@@ -108,6 +112,7 @@ fn values_pass_through_a_module() {
         value.user by builtin: value = module.x.id
         module.x.value.a by builtin: value = module.x.local.label
         module.x.value.b by builtin: value = "${module.x.value.a.id} ${file("modules/x/good.txt")}" after module.x.value.a
+        module.x.value.c by builtin: value = [fileset("modules/x", "*"), templatefile("modules/x/good.txt", {})]
         module.x = { id = module.x.id }
         module.x.id = module.x.value.b.id
         module.x.local.label = "${module.x.var.name}-${module.x.var.size}"

@@ -289,8 +289,8 @@ fn files() {
         value = ['${file("good.txt")}', '${file("bad.txt")}', "${file(\"../x\")}", '${file(var.x)}']
         "#,
         "plumb.toml:2:49 error: a file cannot be read [\"bad.txt\"] `bad.txt`: no such file
-         plumb.toml:2:71 error: `file` stays in the folder of the spec [\\\"../x\\\"] `../x` leads out of it | write a path relative to the spec, without `..`
-         plumb.toml:2:92 error: `file` takes a path in quotes [var.x] the path must be a plain text | write file(\"some/path\"), relative to the spec's folder: files are read before expressions are computed",
+         plumb.toml:2:71 error: only files in the folder of the spec are read [\\\"../x\\\"] `../x` leads out of it | write a path relative to the spec, without `..`
+         plumb.toml:2:92 error: the path of a file stands in quotes [var.x] the path must be a plain text | write file(\"some/path\"), relative to the spec's folder: files are read before expressions are computed",
     );
 }
 

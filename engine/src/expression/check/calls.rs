@@ -31,7 +31,9 @@ impl Checker<'_> {
         for (index, (argument, ty)) in call.arguments.iter().zip(&types).enumerate() {
             self.argument(function, index, argument, ty);
         }
-        if let Body::Special(Special::File) = function.body {
+        if let Body::Special(Special::File | Special::FileSet | Special::TemplateFile) =
+            function.body
+        {
             self.literal_path(&call.arguments);
         }
         (function.result)(&types)

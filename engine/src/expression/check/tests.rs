@@ -293,9 +293,9 @@ fn references_to_nothing() {
 #[test]
 fn wrong_calls() {
     proves(
-        "regex(\"a\", var.s)",
-        "`regex`: there is no function `regex` (there are no regular expressions: split(…) takes a text apart, \
-         startswith(…) and endswith(…) compare it)",
+        "timestamp()",
+        "`timestamp`: there is no function `timestamp` (a plan does not depend on the clock: give the time by a variable, \
+         such as --var now=\"$(date -u +%FT%TZ)\")",
     );
     proves("uper(var.n)", "`uper`: there is no function `uper` (did you mean `upper`?)");
     proves(

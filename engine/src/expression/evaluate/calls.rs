@@ -1,5 +1,5 @@
-//! Calls: arguments are computed and checked here, functions compute in [`functions`]. The four
-//! that must see more than values are here (`sensitive`, `file`) and in [`super::attempts`].
+//! Calls: arguments are computed and checked here, functions compute in [`functions`]. Those that
+//! must see more than values are here (`sensitive`, `nonsensitive`), in [`super::files`] and in [`super::attempts`].
 
 use super::access::item_at;
 use super::operators::chosen;
@@ -219,7 +219,10 @@ impl Evaluator<'_> {
             Special::Try => self.first_that_works(&call.arguments, range),
             Special::Can => self.works(&call.arguments[0], range),
             Special::Sensitive => self.declared_sensitive(&call.arguments[0], range),
+            Special::NonSensitive => self.declared_open(&call.arguments[0], range),
             Special::File => self.file(&call.arguments[0]),
+            Special::FileSet => self.file_set(&call.arguments),
+            Special::TemplateFile => self.template_file(&call.arguments, range),
         }
     }
 
@@ -235,6 +238,25 @@ impl Evaluator<'_> {
         Ok(Part { value: part.value, sensitive: Paths::whole(), source })
     }
 
+    /// Lets a value be shown although a secret went into it. What is sealed stays so: nobody has the value.
+    fn declared_open(&mut self, argument: &Expr, range: Range) -> Eval {
+        let part = self.eval(argument)?;
+        if !self.secret(&part) {
+            return Ok(part);
+        }
+        self.watch.looked = true;
+        if self.plain(&part.value) {
+            return Ok(Part::plain(part.value));
+        }
+        let call = Call {
+            name: "nonsensitive".into(),
+            arguments: vec![self.reify(&part, range)?],
+            spread: false,
+        };
+        let residual = Expr { kind: Kind::Call(Box::new(call)), range };
+        Ok(Part::unknown(part.value.type_of(), residual, false))
+    }
+
     /// The call that declares a part sensitive again.
     fn declaration(&mut self, part: &Part, range: Range) -> Result<Source, Stop> {
         match self.reify(part, range) {
@@ -246,25 +268,6 @@ impl Evaluator<'_> {
             Err(stop) if stop.fatal => Err(stop),
             Err(_) => Ok(Source::Barred),
         }
-    }
-
-    fn file(&mut self, argument: &Expr) -> Eval {
-        let part = self.eval(argument)?;
-        self.looks_into(&part);
-        let message = "the path of a file is text that stands in the spec";
-        let no_path = || stop(argument.range, message, None);
-        let Value::String(path) = &part.value else { return Err(no_path()) };
-        let found = self.scope.file(path);
-        // The message names the path.
-        let secret = self.secret(&part);
-        let content =
-            found.map_err(
-                |message| {
-                    if secret { no_path() } else { stop(argument.range, message, None) }
-                },
-            )?;
-        self.budget.bytes(content.len(), argument.range)?;
-        Ok(Part::plain(Value::String(content)))
     }
 }
 

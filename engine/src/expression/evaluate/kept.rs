@@ -49,6 +49,9 @@ impl Evaluator<'_> {
             Kind::Root(Root::Var(_) | Root::Resource(_)) => unshadowed(expr.clone(), own),
             Kind::Root(_) => Err(stop(expr.range, "nothing stands for this at apply", None)),
             Kind::For(walk) => self.kept_walk(walk, expr.range, own),
+            Kind::Call(call) if &*call.name == "templatefile" => {
+                Err(stop(expr.range, "no file is read at apply", None))
+            }
             _ => {
                 let mut kept = expr.clone();
                 let mut parts = Vec::new();
@@ -83,7 +86,7 @@ fn is_folded(expr: &Expr) -> bool {
     }
     match &base.kind {
         Kind::Root(_) => true,
-        Kind::Call(call) => std::ptr::eq(base, expr) && &*call.name == "file",
+        Kind::Call(call) => std::ptr::eq(base, expr) && matches!(&*call.name, "file" | "fileset"),
         _ => false,
     }
 }

@@ -595,7 +595,7 @@ fn what_is_no_secret_is_said() {
         ("one([1, 2])", "has 2"),
         ("one([var.secret, 2])", "has 2"),
         ("jsondecode(\"[1\")", "line 1, column 2"),
-        ("format(\"%x\", 1)", "`%x`"),
+        ("format(\"%y\", 1)", "`%y`"),
         ("format(\"%d\", var.s)", "found a string"),
         ("\"a${var.list}\"", "a list cannot stand in a text"),
     ] {

@@ -342,6 +342,12 @@ pub(super) fn contains(a: &[Value]) -> Out {
     Ok(Value::Bool(argument_items(a).iter().any(|item| item.same(&a[1]))))
 }
 
+pub(super) fn index(a: &[Value]) -> Out {
+    let found = argument_items(a).iter().position(|item| item.same(&a[1]));
+    let index = found.ok_or_else(|| Fault::new(1, "this value is not in the list"))?;
+    Ok(Value::Integer(i64::try_from(index).unwrap_or(i64::MAX)))
+}
+
 /// The first of equal items stays where it is.
 pub(super) fn distinct(a: &[Value]) -> Out {
     let items = argument_items(a);

@@ -115,6 +115,85 @@ fn stepped(a: &[Value]) -> Out {
     Ok(Value::list(items))
 }
 
+pub(super) fn signum(a: &[Value]) -> Out {
+    Ok(Value::Integer(match compare(&a[0], &Value::Integer(0)) {
+        Ordering::Less => -1,
+        Ordering::Equal => 0,
+        Ordering::Greater => 1,
+    }))
+}
+
+/// A power of whole numbers is exact.
+pub(super) fn pow(a: &[Value]) -> Out {
+    let text = "the result is no number, or too large for one";
+    raised(a).map_err(|fault| fault.of_secret(text))
+}
+
+fn raised(a: &[Value]) -> Out {
+    if let (Value::Integer(number), Some(Ok(exponent))) =
+        (&a[0], a[1].as_integer().map(u32::try_from))
+    {
+        return number.checked_pow(exponent).map(Value::Integer).ok_or_else(|| too_large(0));
+    }
+    let number = float(&a[0]).zip(float(&a[1])).map(|(number, exponent)| number.powf(exponent));
+    if number.is_some_and(f64::is_nan) {
+        return Err(Fault::new(0, "a negative number has no such power"));
+    }
+    finite(0, number)
+}
+
+pub(super) fn log(a: &[Value]) -> Out {
+    let text = "there is no logarithm of this number to this base";
+    logarithm(a).map_err(|fault| fault.of_secret(text))
+}
+
+fn logarithm(a: &[Value]) -> Out {
+    let (number, base) = (float(&a[0]).unwrap_or(0.0), float(&a[1]).unwrap_or(0.0));
+    if number <= 0.0 {
+        return Err(Fault::new(0, "only a number above 0 has a logarithm"));
+    }
+    let logarithm = number.ln() / base.ln();
+    if base <= 0.0 || !logarithm.is_finite() {
+        return Err(Fault::new(1, "the base of a logarithm is a number above 0 other than 1"));
+    }
+    finite(0, Some(logarithm))
+}
+
+/// Digits above 9 are letters: up to base 36 either case, beyond it small ones and then capitals.
+pub(super) fn parse_int(a: &[Value]) -> Out {
+    let text = "this text is no whole number to this base";
+    spelled(a).map_err(|fault| fault.of_secret(text))
+}
+
+fn spelled(a: &[Value]) -> Out {
+    let base = a[1].as_integer().unwrap_or(0);
+    if !(2..=62).contains(&base) {
+        return Err(Fault::new(1, "the base is a number from 2 to 62"));
+    }
+    let text = super::texts::text(a, 0);
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let wrong = || Fault::new(0, format!("this text is no whole number to base {base}"));
+    let digit = |digit: u8| match digit {
+        b'0'..=b'9' => Some(i64::from(digit - b'0')),
+        b'a'..=b'z' => Some(i64::from(digit - b'a') + 10),
+        b'A'..=b'Z' if base <= 36 => Some(i64::from(digit - b'A') + 10),
+        b'A'..=b'Z' => Some(i64::from(digit - b'A') + 36),
+        _ => None,
+    };
+    if digits.is_empty() {
+        return Err(wrong());
+    }
+    let number = digits.bytes().try_fold(0_i64, |number, byte| {
+        let digit = digit(byte).filter(|digit| *digit < base).ok_or_else(wrong)?;
+        let next = number.checked_mul(base).and_then(|number| number.checked_add(sign * digit));
+        next.ok_or_else(|| too_large(0))
+    });
+    number.map(Value::Integer)
+}
+
 fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Integer(a), Value::Integer(b)) => a.cmp(b),

@@ -1,7 +1,5 @@
 //! Functions of text.
 
-use std::fmt::Write as _;
-
 use super::Fault;
 use crate::expression::evaluate::{BYTES_MAX, word};
 use crate::expression::text::text_of;
@@ -15,7 +13,7 @@ pub(super) fn text(arguments: &[Value], index: usize) -> &str {
 }
 
 /// Refuses a text that would be too long, before it is made.
-fn bounded(argument: usize, bytes: Option<usize>) -> Result<(), Fault> {
+pub(super) fn bounded(argument: usize, bytes: Option<usize>) -> Result<(), Fault> {
     if bytes.is_some_and(|bytes| bytes <= BYTES_MAX) {
         return Ok(());
     }
@@ -93,16 +91,6 @@ fn joined(a: &[Value]) -> Out {
     Ok(Value::string(joined))
 }
 
-pub(super) fn replace(a: &[Value]) -> Out {
-    let (whole, part, replacement) = (text(a, 0), text(a, 1), text(a, 2));
-    let times = whole.matches(part).count();
-    bounded(
-        0,
-        replacement.len().checked_mul(times).and_then(|more| more.checked_add(whole.len())),
-    )?;
-    Ok(Value::string(whole.replace(part, replacement)))
-}
-
 /// Counts characters. A negative offset counts from the end; a length of -1 takes the rest.
 pub(super) fn substr(a: &[Value]) -> Out {
     let whole = text(a, 0);
@@ -122,67 +110,76 @@ pub(super) fn substr(a: &[Value]) -> Out {
     Ok(Value::string(whole.chars().skip(start).take(length).collect::<String>()))
 }
 
-/// `%s` takes a string, number or boolean, `%d` a whole number, `%v` anything; `%%` is a percent sign.
-pub(super) fn format(a: &[Value]) -> Out {
-    let text = "the format and its values do not fit, or make too long a text";
-    formatted(a).map_err(|fault| fault.of_secret(text))
+pub(super) fn contains(a: &[Value]) -> Out {
+    Ok(Value::Bool(text(a, 0).contains(text(a, 1))))
 }
 
-fn formatted(a: &[Value]) -> Out {
-    let mut made = String::new();
-    let mut next = 1;
-    let mut characters = text(a, 0).chars();
-    while let Some(character) = characters.next() {
-        if character != '%' {
-            made.push(character);
-            continue;
-        }
-        match characters.next() {
-            Some('%') => made.push('%'),
-            Some(verb @ ('s' | 'd' | 'v')) => {
-                let value = a.get(next).ok_or_else(|| {
-                    Fault::new(
-                        0,
-                        format!("the format has more verbs than the {} values", a.len() - 1),
-                    )
-                })?;
-                made.push_str(&shown(verb, value, next)?);
-                next += 1;
-            }
-            Some(verb) => {
-                let message = format!("there is no verb `%{verb}`");
-                return Err(
-                    Fault::new(0, message).help("write %s, %d, %v, or %% for a percent sign")
-                );
-            }
-            None => {
-                let fault = Fault::new(0, "the format ends in the middle of a verb");
-                return Err(fault.help("write %% for a percent sign"));
-            }
-        }
-        bounded(next.saturating_sub(1), Some(made.len()))?;
-    }
-    if next < a.len() {
-        return Err(Fault::new(next, format!("the format has only {} verbs", next - 1)));
-    }
-    Ok(Value::string(made))
+pub(super) fn reverse(a: &[Value]) -> Out {
+    Ok(Value::string(text(a, 0).chars().rev().collect::<String>()))
 }
 
-fn shown(verb: char, value: &Value, argument: usize) -> Result<String, Fault> {
-    let wrong = |wanted: &str| {
-        Fault::new(argument, format!("`%{verb}` takes {wanted}, found {}", word(value)))
-    };
-    let mut text = String::new();
-    match verb {
-        'd' => {
-            let number = value.as_integer().ok_or_else(|| wrong("a whole number"))?;
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{number}");
+pub(super) fn chomp(a: &[Value]) -> Out {
+    Ok(Value::string(text(a, 0).trim_end_matches(['\n', '\r'])))
+}
+
+/// Every line but the first is moved, an empty one too.
+pub(super) fn indent(a: &[Value]) -> Out {
+    let text = "the number of blanks is negative, or makes too long a text";
+    indented(a).map_err(|fault| fault.of_secret(text))
+}
+
+fn indented(a: &[Value]) -> Out {
+    let whole = text(a, 1);
+    let blanks = usize::try_from(a[0].as_integer().unwrap_or(0))
+        .map_err(|_| Fault::new(0, "the number of blanks is negative"))?;
+    let added = whole.matches('\n').count().checked_mul(blanks);
+    bounded(0, added.and_then(|added| added.checked_add(whole.len())))?;
+    if added == Some(0) {
+        return Ok(a[1].clone());
+    }
+    Ok(Value::string(whole.replace('\n', &format!("\n{}", " ".repeat(blanks)))))
+}
+
+/// A word begins behind what is neither a letter, a digit nor `_`.
+pub(super) fn title(a: &[Value]) -> Out {
+    let mut titled = String::with_capacity(text(a, 0).len());
+    let mut begins = true;
+    for character in text(a, 0).chars() {
+        if begins {
+            titled.extend(character.to_uppercase());
+        } else {
+            titled.push(character);
         }
-        's' => text = text_of(value).ok_or_else(|| wrong("a string, number or boolean"))?,
-        _ => {
-            text = text_of(value).unwrap_or_else(|| crate::stored::to_json(value).to_string());
+        begins = match character {
+            '_' => false,
+            ascii if ascii.is_ascii() => !ascii.is_ascii_alphanumeric(),
+            other => other.is_whitespace(),
+        };
+    }
+    Ok(Value::string(titled))
+}
+
+pub(super) fn basename(a: &[Value]) -> Out {
+    let path = text(a, 0);
+    let trimmed = path.trim_end_matches('/');
+    Ok(Value::string(match (path, trimmed) {
+        ("", _) => ".",
+        (_, "") => "/",
+        (_, trimmed) => trimmed.rsplit_once('/').map_or(trimmed, |(_, last)| last),
+    }))
+}
+
+pub(super) fn dirname(a: &[Value]) -> Out {
+    let Some((folder, _)) = text(a, 0).rsplit_once('/') else { return Ok(Value::string(".")) };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in folder.split('/').filter(|part| !matches!(*part, "" | ".")) {
+        match parts.last() {
+            Some(&last) if part == ".." && last != ".." => drop(parts.pop()),
+            None if part == ".." && folder.starts_with('/') => {}
+            _ => parts.push(part),
         }
     }
-    Ok(text)
+    let root = if folder.is_empty() || folder.starts_with('/') { "/" } else { "" };
+    let path = format!("{root}{}", parts.join("/"));
+    Ok(Value::string(if path.is_empty() { ".".to_owned() } else { path }))
 }

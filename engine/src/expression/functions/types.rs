@@ -23,6 +23,16 @@ pub(super) fn number(_: &[Type]) -> Type {
     Type::Number
 }
 
+/// A list of anything.
+pub(super) fn anys(_: &[Type]) -> Type {
+    Type::list(Type::Any)
+}
+
+/// A set of texts.
+pub(super) fn string_set(_: &[Type]) -> Type {
+    Type::set(Type::String)
+}
+
 pub(super) fn any(_: &[Type]) -> Type {
     Type::Any
 }

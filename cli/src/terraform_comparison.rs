@@ -1,0 +1,106 @@
+//! The examples of the functions, computed here and by `terraform console`: both give the same. Without `terraform`
+//! on the PATH nothing is compared, and the test says so.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use engine::address::Block;
+use engine::expression::Root;
+use engine::expression::evaluate::{Scope, evaluate};
+use engine::expression::functions::{Reference, references};
+use engine::expression::parse::{Dialect, expression};
+use engine::stored::from_json;
+use engine::value::{Datum, Value};
+
+/// The files of the examples.
+const FILES: [(&str, &str); 5] = [
+    ("prompt.txt", "Be brief.\n"),
+    ("hello.tpl", "Hello ${name}:%{ for tag in tags } ${tag}%{ endfor }\n"),
+    ("conf/a.txt", ""),
+    ("conf/b.txt", ""),
+    ("conf/x.json", ""),
+];
+
+/// The functions that OpenTofu has and Terraform has not.
+const ONLY_OPENTOFU: [&str; 4] = ["base64gunzip", "base64gzip", "cidrcontains", "urldecode"];
+
+struct Examples;
+
+impl Scope for Examples {
+    fn root(&self, _: &Root) -> Result<Datum, String> {
+        Err("an example refers to nothing".to_owned())
+    }
+
+    fn resource(&self, _: &Block, _: Option<&str>) -> Result<Datum, String> {
+        Err("an example refers to nothing".to_owned())
+    }
+
+    fn file(&self, path: &str) -> Result<Arc<str>, String> {
+        if path == "conf/" {
+            return Ok("a.txt\nb.txt\nx.json".into());
+        }
+        let file = FILES.iter().find(|(name, _)| *name == path);
+        file.map(|(_, text)| Arc::from(*text)).ok_or_else(|| "no such file".to_owned())
+    }
+}
+
+fn computed(call: &str) -> Value {
+    let expr = expression(call, Dialect::Spec).expect("an example is an expression");
+    evaluate(&expr, &Examples).unwrap_or_else(|error| panic!("{call}: {error}")).value
+}
+
+/// What `terraform console` prints of these lines; none where there is no terraform.
+fn console(lines: &str, folder: &Path) -> Option<String> {
+    let mut child = Command::new("terraform")
+        .args(["console", "-no-color"])
+        .current_dir(folder)
+        .env("CHECKPOINT_DISABLE", "1")
+        .env("TF_CLI_CONFIG_FILE", folder.join("none.tfrc"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .ok()?;
+    child.stdin.take().expect("it is piped").write_all(lines.as_bytes()).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "terraform console: {said}");
+    Some(String::from_utf8(output.stdout).expect("it prints text"))
+}
+
+#[test]
+fn the_examples_of_functions_give_what_terraform_gives() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("conf")).expect("a folder");
+    for (name, text) in FILES {
+        std::fs::write(folder.path().join(name), text).expect("a file");
+    }
+    std::fs::write(folder.path().join("none.tfrc"), "").expect("a file");
+    let common = |reference: &Reference| !ONLY_OPENTOFU.contains(&reference.name);
+    let examples: Vec<Reference> = references().filter(common).collect();
+    let lines: String =
+        examples.iter().map(|it| format!("jsonencode([{}])\n", it.example.call)).collect();
+    let Some(printed) = console(&lines, folder.path()) else {
+        #[expect(clippy::print_stderr, reason = "a test that compared nothing says so")]
+        {
+            eprintln!("nothing was compared: there is no `terraform` on the PATH");
+        }
+        return;
+    };
+    // Warnings about its configuration come before.
+    let answers: Vec<&str> = printed.lines().filter(|line| line.starts_with('"')).collect();
+    assert_eq!(answers.len(), examples.len(), "{printed}");
+    for (Reference { example, .. }, answer) in examples.iter().zip(answers) {
+        let json: String = serde_json::from_str(answer).expect("a text in quotes");
+        let given = from_json(&serde_json::from_str(&json).expect("a JSON text"));
+        let given = given.as_items().and_then(<[Value]>::first).expect("one value");
+        // JSON has no sets.
+        let mine = match computed(example.call) {
+            Value::Set(items) => Value::List(items),
+            other => other,
+        };
+        assert!(mine.same(given), "{}: {mine:?}, and terraform says {given:?}", example.call);
+    }
+}

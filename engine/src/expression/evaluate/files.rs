@@ -1,0 +1,152 @@
+//! Calls of the functions that read files beside the spec. The files were read before: a scope has
+//! their texts.
+
+use std::sync::Arc;
+
+use super::access::entry_of;
+use super::{Eval, Evaluator, Part, Stop, stop};
+use crate::address::Name;
+use crate::diagnostics::nearest;
+use crate::expression::functions::{globs, listing_name};
+use crate::expression::parse::{Dialect, template};
+use crate::expression::visit::{move_ranges, walk};
+use crate::expression::{Expr, ExprError, Kind, Range, Root};
+use crate::value::Value;
+
+/// The functions that a template cannot call: nobody reads it before the files are read.
+const READERS: [&str; 3] = ["file", "fileset", "templatefile"];
+
+impl Evaluator<'_> {
+    pub(super) fn file(&mut self, argument: &Expr) -> Eval {
+        let text = self.content(argument, str::to_owned)?;
+        Ok(Part::plain(Value::String(text)))
+    }
+
+    /// The paths in a folder that a pattern names.
+    pub(super) fn file_set(&mut self, arguments: &[Expr]) -> Eval {
+        let paths = self.content(&arguments[0], listing_name)?;
+        let part = self.eval(&arguments[1])?;
+        let place = arguments[1].range;
+        let Value::String(pattern) = &part.value else {
+            return Err(stop(
+                place,
+                "the pattern of files is text that is known while planning",
+                None,
+            ));
+        };
+        if self.looks_into(&part) {
+            return Err(stop(place, "the pattern of files cannot be a secret", None));
+        }
+        let patterns = globs::read(pattern).map_err(|message| stop(place, message, None))?;
+        let named = paths.lines().filter(|path| globs::name(&patterns, path));
+        let named: Vec<Value> = named.map(Value::string).collect();
+        self.budget.items(named.len(), place)?;
+        Ok(Part::plain(Value::set(named)))
+    }
+
+    /// The text of a file with its parts filled in: its names are those of the given values.
+    pub(super) fn template_file(&mut self, arguments: &[Expr], range: Range) -> Eval {
+        let text = self.content(&arguments[0], str::to_owned)?;
+        let values = self.eval(&arguments[1])?;
+        let Value::Map(entries) = &values.value else {
+            let message = "the values of a template are a map or an object whose names are known";
+            return Err(stop(arguments[1].range, message, None));
+        };
+        let secret = self.looks_at_items(&values);
+        let given = entries.iter().map(|(name, value)| {
+            (name.clone(), entry_of(&values, name, value, arguments[1].range))
+        });
+        let given: Vec<(Name, Part)> = given.collect();
+        let in_file = |stop: Stop| placed(stop, &arguments[0], &text, range, secret);
+        let written =
+            read_template(&text, &given).map_err(|error| in_file(Stop { error, fatal: false }))?;
+        // Nothing else is seen from inside the file, the variables of walks around the call neither.
+        let outside = std::mem::replace(&mut self.bound, given);
+        let mut moved = written.clone();
+        move_ranges(&mut moved, &|_| range);
+        let part = match self.eval(&moved) {
+            // Once more for the place in the file.
+            Err(stop) if !stop.fatal => self.eval(&written).and(Err(stop)),
+            part => part,
+        };
+        self.bound = outside;
+        part.map_err(in_file)
+    }
+
+    /// The text of a file that the spec names; `name` makes the name under which it was asked for.
+    fn content(&mut self, argument: &Expr, name: fn(&str) -> String) -> Result<Arc<str>, Stop> {
+        let part = self.eval(argument)?;
+        self.looks_into(&part);
+        let message = "the path of a file is text that stands in the spec";
+        let no_path = || stop(argument.range, message, None);
+        let Value::String(path) = &part.value else { return Err(no_path()) };
+        let found = self.scope.file(&name(path));
+        // The message names the path.
+        let secret = self.secret(&part);
+        let content =
+            found.map_err(
+                |message| {
+                    if secret { no_path() } else { stop(argument.range, message, None) }
+                },
+            )?;
+        self.budget.bytes(content.len(), argument.range)?;
+        Ok(content)
+    }
+}
+
+/// Reads a template that sees these values and nothing else.
+fn read_template(text: &str, given: &[(Name, Part)]) -> Result<Expr, ExprError> {
+    let written = template(text, Dialect::Names)?;
+    let mut own: Vec<&Name> = given.iter().map(|(name, _)| name).collect();
+    walk(&written, &mut |part| {
+        if let Kind::For(walk) = &part.kind {
+            own.extend(walk.key_variable.iter().chain([&walk.value_variable]));
+        }
+    });
+    let mut wrong = None;
+    walk(&written, &mut |part| {
+        let error = |message: String, help: String| ExprError {
+            range: part.range,
+            message,
+            help: Some(help),
+        };
+        let found = match &part.kind {
+            Kind::Root(Root::Named(name)) if !own.contains(&name) => {
+                let near = nearest(name, own.iter().map(|name| &***name));
+                let help = near.map_or_else(
+                    || format!("give it to the template: {{ {name} = … }}"),
+                    |near| format!("did you mean `{near}`?"),
+                );
+                error(format!("the template is given no value `{name}`"), help)
+            }
+            Kind::Call(call) if READERS.contains(&&*call.name) => {
+                let help = "read it in the spec, and give its text to the template".to_owned();
+                error(format!("a template cannot call {}()", call.name), help)
+            }
+            _ => return,
+        };
+        wrong.get_or_insert(found);
+    });
+    // A template that is one part alone is a text all the same.
+    let range = written.range;
+    match wrong {
+        Some(error) => Err(error),
+        None => Ok(Expr { kind: Kind::template(vec![written]), range }),
+    }
+}
+
+/// The error of a template at the call, with the line of the file.
+fn placed(stop: Stop, path: &Expr, text: &str, range: Range, secret: bool) -> Stop {
+    if stop.fatal || secret {
+        return stop.over_a_secret(
+            range,
+            "the template cannot be filled in with these values",
+            None,
+        );
+    }
+    let Kind::Literal(Value::String(path)) = &path.kind else { return stop };
+    let start = (stop.error.range.start as usize).min(text.len());
+    let line = text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count() + 1;
+    let message = format!("{}: see line {line} of `{path}`", stop.error.message);
+    Stop { error: ExprError { range, message, ..stop.error }, fatal: false }
+}
