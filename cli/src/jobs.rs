@@ -126,7 +126,12 @@ fn described(folder: &Folder, base: &Path, given: &SpecArgs) -> Result<Described
     if !document.providers.contains_key(name) {
         return Described::serverless(None);
     }
-    let given = variables::given(document.variables.keys(), given, base, &environment::variable)?;
+    let given = variables::given(
+        document.variables.keys(),
+        given,
+        (folder.path(), base),
+        &environment::variable,
+    )?;
     let files = named_files::read_all(folder, document);
     let (settings, found) = provider_settings(document, &given, &files);
     let wrong = found.iter().find(|found| found.severity == engine::diagnostics::Severity::Error);

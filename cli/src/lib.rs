@@ -175,6 +175,26 @@ mod tests {
     }
 
     #[test]
+    fn options_of_other_tools_name_their_own() {
+        let said = |arguments: &[&str]| {
+            let arguments = ["plumb"].iter().chain(arguments).map(|word| (*word).to_owned());
+            option_of_another_tool(arguments).unwrap_or_default()
+        };
+        for (typed, expected) in [
+            (&["plan", "-out=plan.json"][..], "options have two hyphens: use `--out plan.json`"),
+            (&["plan", "-target=value.a"], "options have two hyphens: use `--target value.a`"),
+            (&["plan", "-var", "env=x"], "options have two hyphens: use `--var`"),
+            (&["plan", "-var=token=hunter2"], "options have two hyphens: use `--var`"),
+            (&["apply", "-auto-approve"], "use `--yes` in place of `-auto-approve`"),
+            (&["apply", "--auto-approve"], "use `--yes` in place of `-auto-approve`"),
+            (&["plan", "-refresh=false"], "use `--no-refresh` in place of `-refresh=false`"),
+            (&["plan", "--out", "plan.json"], ""),
+        ] {
+            assert_eq!(said(typed), expected, "{typed:?}");
+        }
+    }
+
+    #[test]
     fn wrong_usage_names_the_argument() {
         let said = |arguments: &[&str]| {
             let error = Cli::try_parse_from(arguments).err().map(|error| error.render());

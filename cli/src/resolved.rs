@@ -175,10 +175,16 @@ fn declare(
 ) -> Result<Declared, CommandError> {
     let variable = environment::variable;
     let declared = text.document.variables.keys();
-    let given = match folder.saved() {
-        Some(inputs) => variables::given_again(inputs, variables, base, &variable)?,
-        None => variables::given(declared, variables, base, &variable)?,
+    let folders = (folder.path(), base);
+    let mut given = match folder.saved() {
+        Some(inputs) => variables::given_again(inputs, variables, folders, &variable)?,
+        None => variables::given(declared, variables, folders, &variable)?,
     };
+    if variables.unset {
+        let unset = text.document.variables.keys().filter(|name| !given.contains_key(*name));
+        let unset: Vec<Name> = unset.cloned().collect();
+        given.extend(unset.into_iter().map(|name| (name, Given::Unset)));
+    }
     let files = named_files::read_all(folder, &text.document);
     let (settings, found) = provider_settings(&text.document, &given, &files);
     let mut diagnostics = std::mem::take(&mut text.diagnostics);

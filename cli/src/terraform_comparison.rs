@@ -51,8 +51,8 @@ fn computed(call: &str) -> Value {
     evaluate(&expr, &Examples).unwrap_or_else(|error| panic!("{call}: {error}")).value
 }
 
-/// What `terraform console` prints of these lines; none where there is no terraform.
-fn console(lines: &str, folder: &Path) -> Option<String> {
+/// What `terraform console` prints of a line; none where there is no terraform.
+fn console(line: &str, folder: &Path) -> Option<String> {
     let mut child = Command::new("terraform")
         .args(["console", "-no-color"])
         .current_dir(folder)
@@ -63,7 +63,7 @@ fn console(lines: &str, folder: &Path) -> Option<String> {
         .stderr(Stdio::piped())
         .spawn()
         .ok()?;
-    child.stdin.take().expect("it is piped").write_all(lines.as_bytes()).expect("it reads");
+    child.stdin.take().expect("it is piped").write_all(line.as_bytes()).expect("it reads");
     let output = child.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "terraform console: {said}");
@@ -80,20 +80,21 @@ fn the_examples_of_functions_give_what_terraform_gives() {
     std::fs::write(folder.path().join("none.tfrc"), "").expect("a file");
     let common = |reference: &Reference| !ONLY_OPENTOFU.contains(&reference.name);
     let examples: Vec<Reference> = references().filter(common).collect();
-    let lines: String =
-        examples.iter().map(|it| format!("jsonencode([{}])\n", it.example.call)).collect();
-    let Some(printed) = console(&lines, folder.path()) else {
+    let calls: Vec<String> =
+        examples.iter().map(|it| format!("jsonencode([{}])", it.example.call)).collect();
+    // It prints only what the last line gives.
+    let line = format!("jsonencode([{}])\n", calls.join(", "));
+    let Some(printed) = console(&line, folder.path()) else {
         #[expect(clippy::print_stderr, reason = "a test that compared nothing says so")]
         {
             eprintln!("nothing was compared: there is no `terraform` on the PATH");
         }
         return;
     };
-    // Warnings about its configuration come before.
-    let answers: Vec<&str> = printed.lines().filter(|line| line.starts_with('"')).collect();
+    let text: String = serde_json::from_str(printed.trim()).expect("a text in quotes");
+    let answers: Vec<String> = serde_json::from_str(&text).expect("a list of texts");
     assert_eq!(answers.len(), examples.len(), "{printed}");
-    for (Reference { example, .. }, answer) in examples.iter().zip(answers) {
-        let json: String = serde_json::from_str(answer).expect("a text in quotes");
+    for (Reference { example, .. }, json) in examples.iter().zip(answers) {
         let given = from_json(&serde_json::from_str(&json).expect("a JSON text"));
         let given = given.as_items().and_then(<[Value]>::first).expect("one value");
         // JSON has no sets.

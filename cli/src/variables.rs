@@ -1,4 +1,5 @@
-//! The values that are given for variables: environment, files, options, each over the one before.
+//! The values that are given for variables: environment, files of the folder, files that are named, options, each over
+//! the one before.
 //!
 //! Whether the spec knows them, and whether they fit, is the engine's to say.
 
@@ -11,6 +12,7 @@ use engine::address::Name;
 use engine::config::resolve::Given;
 use engine::config::variables::environment_name;
 use engine::plan::file::Inputs;
+use engine::stored::from_json;
 use engine::value::{Attributes, Value};
 
 use crate::args::SpecArgs;
@@ -28,7 +30,7 @@ pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 pub(crate) fn given<'a>(
     declared: impl Iterator<Item = &'a Name>,
     args: &SpecArgs,
-    base: &Path,
+    (folder, base): (&Path, &Path),
     environment: Environment<'_>,
 ) -> Result<BTreeMap<Name, Given>, CommandError> {
     let mut given = BTreeMap::new();
@@ -39,8 +41,9 @@ pub(crate) fn given<'a>(
         }
     }
     all_readable()?;
-    for path in &args.variable_files {
-        for (name, value) in read_file(&base.join(path))? {
+    let named = args.variable_files.iter().map(|path| base.join(path));
+    for path in automatic(folder)?.into_iter().chain(named) {
+        for (name, value) in read_file(&path)? {
             given.insert(name, Given::Value(value));
         }
     }
@@ -50,11 +53,31 @@ pub(crate) fn given<'a>(
     Ok(given)
 }
 
+/// The endings of files in the folder of a spec that are read without being named.
+const AUTOMATIC: [&str; 2] = [".auto.vars.toml", ".auto.vars.json"];
+
+/// The files of variables in a folder that are read without being named, in the order of their names.
+fn automatic(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
+    let fail = |error: std::io::Error| {
+        CommandError::caused(format_args!("cannot list the folder {}", folder.display()), &error)
+    };
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if AUTOMATIC.iter().any(|ending| name.ends_with(ending)) {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
 /// The values that were given for variables when a plan was saved, with the secrets that are given again.
 pub(crate) fn given_again(
     inputs: &Inputs,
     args: &SpecArgs,
-    base: &Path,
+    folders: (&Path, &Path),
     environment: Environment<'_>,
 ) -> Result<BTreeMap<Name, Given>, CommandError> {
     let secrets = &inputs.secrets;
@@ -66,7 +89,7 @@ pub(crate) fn given_again(
             "a saved plan is applied exactly as it is: it takes only its secrets; give other variables to `plumb plan`",
         ));
     }
-    let mut given = given(secrets.keys(), args, base, environment)?;
+    let mut given = given(secrets.keys(), args, folders, environment)?;
     given.retain(|name, _| secrets.contains_key(name));
     if let Some(name) = secrets.keys().find(|name| !given.contains_key(*name)) {
         let message = format!(
@@ -116,6 +139,9 @@ fn read_file(path: &Path) -> Result<Attributes, CommandError> {
     let text = text_of(path).map_err(fail)?.ok_or_else(|| {
         CommandError::new(format!("{shown} is larger than 1 MiB, which no variables file is"))
     })?;
+    if path.extension().is_some_and(|extension| extension == "json") {
+        return read_json(&text, &shown);
+    }
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         // The message alone: the error's own text quotes the line, which may hold a secret.
         let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
@@ -125,6 +151,20 @@ fn read_file(path: &Path) -> Result<Attributes, CommandError> {
         .into_iter()
         .map(|(name, value)| Ok((Name::from(name.as_str()), of_toml(value, &shown)?)))
         .collect()
+}
+
+fn read_json(text: &str, shown: &dyn std::fmt::Display) -> Result<Attributes, CommandError> {
+    // The message alone has no part of the text.
+    let json: serde_json::Value = serde_json::from_str(text).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        CommandError::new(format!("{shown}:{line} is not JSON: see column {column}"))
+    })?;
+    match from_json(&json) {
+        Value::Map(entries) => Ok((*entries).clone()),
+        _ => {
+            Err(CommandError::new(format!("{shown} is no JSON object: write {{\"name\": value}}")))
+        }
+    }
 }
 
 fn of_toml(value: toml::Value, place: &dyn std::fmt::Display) -> Result<Value, CommandError> {
@@ -166,7 +206,8 @@ mod tests {
         let names = ["env", "size"].map(Name::from);
         let mut args = SpecArgs::default();
         let values = |args: &SpecArgs| {
-            let given = given(names.iter(), args, dir.path(), &environment).unwrap();
+            let folders = (dir.path(), dir.path());
+            let given = given(names.iter(), args, folders, &environment).unwrap();
             given.into_iter().map(|(n, v)| format!("{n}={v:?}")).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(values(&args), r#"env=Text("stage") size=Text("4")"#);
@@ -177,6 +218,34 @@ mod tests {
     }
 
     #[test]
+    fn files_of_the_folder_are_read_in_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+        write("b.auto.vars.json", r#"{"env": "b", "list": [1, {"x": null}]}"#);
+        write("a.auto.vars.toml", "env = 'a'\nsize = 1\n");
+        write("c.vars.toml", "env = 'c'\n");
+        write("d.json", r#"{"size": 2}"#);
+        let names = ["env", "size"].map(Name::from);
+        let mut args = SpecArgs::default();
+        let values = |args: &SpecArgs| {
+            let folders = (dir.path(), dir.path());
+            let given = given(names.iter(), args, folders, &environment).unwrap();
+            given.into_iter().map(|(n, v)| format!("{n}={v:?}")).collect::<Vec<_>>().join(" ")
+        };
+        let automatic = r#"env=Value("b") list=Value([1, {"x": null}]) size=Value(1)"#;
+        assert_eq!(values(&args), automatic);
+        args.variable_files = vec!["d.json".into()];
+        assert_eq!(values(&args), automatic.replace("Value(1)", "Value(2)"));
+        write("d.json", "{\"token\": hunter2}");
+        let error = read_file(&dir.path().join("d.json")).unwrap_err();
+        assert!(error.message.contains("d.json:1 is not JSON"), "{}", error.message);
+        assert!(!error.message.contains("hunter2"));
+        write("d.json", "[1]");
+        let error = read_file(&dir.path().join("d.json")).unwrap_err();
+        assert!(error.message.ends_with("is no JSON object: write {\"name\": value}"));
+    }
+
+    #[test]
     fn only_what_is_declared_is_looked_for() {
         let asked = std::cell::RefCell::new(Vec::new());
         let environment = |name: &str| {
@@ -184,8 +253,10 @@ mod tests {
             environment(name)
         };
         let names = [Name::from("env")];
+        let dir = tempfile::tempdir().unwrap();
         let given =
-            given(names.iter(), &SpecArgs::default(), Path::new("."), &environment).unwrap();
+            given(names.iter(), &SpecArgs::default(), (dir.path(), dir.path()), &environment)
+                .unwrap();
         assert_eq!(given.len(), 1);
         let asked = asked.into_inner();
         assert!(!asked.is_empty() && asked.iter().all(|name| name.ends_with("ENV")), "{asked:?}");
@@ -212,7 +283,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("v.toml"), "a = 1\ntoken = \"hunter2\n").unwrap();
         let args = SpecArgs { variable_files: vec!["v.toml".into()], ..SpecArgs::default() };
-        let error = given([].iter(), &args, dir.path(), &environment).unwrap_err();
+        let error = given([].iter(), &args, (dir.path(), dir.path()), &environment).unwrap_err();
         assert!(error.message.contains("v.toml:2 is not TOML"), "{}", error.message);
         assert!(!error.message.contains("hunter2"));
     }

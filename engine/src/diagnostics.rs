@@ -299,9 +299,17 @@ impl FromIterator<Diagnostic> for Diagnostics {
 const NEAR_MAX: usize = 4;
 
 /// The candidate that a mistyped word most likely meant, if one is near.
+///
+/// By its letters, else by its words: `image` is near `image_name`, and `gpus` near `gpu_ids`.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    candidates
-        .into_iter()
+    let mut by_words: Option<&str> = None;
+    let seen = candidates.into_iter().inspect(|candidate| {
+        if has_words_of(candidate, word) && by_words.is_none_or(|best| best.len() > candidate.len())
+        {
+            by_words = Some(candidate);
+        }
+    });
+    let by_letters = seen
         // Comparing takes the product of both lengths, and a word may be as long as a file.
         .filter(|candidate| candidate.len().abs_diff(word.len()) <= NEAR_MAX)
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
@@ -309,7 +317,24 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
             *distance <= (word.len().max(candidate.len()) / 3).clamp(1, NEAR_MAX)
         })
         .min()
-        .map(|(_, candidate)| candidate)
+        .map(|(_, candidate)| candidate);
+    by_letters.or(by_words)
+}
+
+/// The longest word that is compared with others by the words in it.
+const COMPOUND_MAX: usize = 60;
+
+/// Returns true if all words of one are in the other, as far as `_` parts words; a plural is its word.
+fn has_words_of(one: &str, other: &str) -> bool {
+    if one.len().max(other.len()) > COMPOUND_MAX {
+        return false;
+    }
+    let stem = |word: &str| word.strip_suffix('s').unwrap_or(word).to_owned();
+    let words =
+        |text: &str| text.split('_').filter(|it| !it.is_empty()).map(stem).collect::<Vec<_>>();
+    let (one, other) = (words(one), words(other));
+    let (fewer, more) = if one.len() < other.len() { (one, other) } else { (other, one) };
+    !fewer.is_empty() && fewer.iter().all(|word| word.len() > 1 && more.contains(word))
 }
 
 #[cfg(test)]
@@ -328,7 +353,10 @@ mod tests {
     #[test]
     fn nearest_word() {
         assert_eq!(nearest("sice", ["size", "name"]), Some("size"));
-        assert_eq!(nearest("image", ["image_name", "size"]), None);
+        assert_eq!(nearest("image", ["image_name", "size"]), Some("image_name"));
+        assert_eq!(nearest("gpus", ["gpu_count", "gpu_ids", "name"]), Some("gpu_ids"));
+        assert_eq!(nearest("volume", ["network_volume_id", "volumes"]), Some("volumes"));
+        assert_eq!(nearest("image_id", ["template_id", "size"]), None);
         assert_eq!(nearest("zzz", ["size", "name"]), None);
         assert_eq!(nearest(&"z".repeat(5_000_000), ["size", &"y".repeat(100_000)]), None);
     }

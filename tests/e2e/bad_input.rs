@@ -31,6 +31,65 @@ fn arguments_that_act_on_a_terminal_are_shown_as_what_they_are() {
 }
 
 #[test]
+fn a_folder_with_nothing_in_it_is_told() {
+    let project = Project::new("");
+    std::fs::remove_file(project.path("plumb.toml")).unwrap();
+    let commands: [&[&str]; 5] =
+        [&["output"], &["state", "list"], &["show"], &["destroy"], &["destroy", "--yes"]];
+    for arguments in commands {
+        let words =
+            ["error: there is neither a spec nor a state in ", "`plumb init` writes a small spec"];
+        refused(&project, arguments, 1, &words);
+    }
+}
+
+#[test]
+fn the_first_mistakes_of_a_terraform_user() {
+    let project = Project::new("");
+    let mut said = |spec: &str, code| {
+        project.write("plumb.toml", spec);
+        project.run(&["validate"]).expect(code).said()
+    };
+    let reference = said("[resource.value.a]\ninput = template.worker.id\n", 1);
+    assert!(reference.contains("error: a reference without quotes"), "{reference}");
+    let help = "help: a reference stands in `${…}` and in quotes: \"${template.worker.id}\"";
+    assert!(reference.contains(help), "{reference}");
+    let hcl = said("resource \"value\" \"a\" {\n  input = 1\n}\n", 1);
+    assert!(hcl.contains("error: this is HCL, and a spec is TOML"), "{hcl}");
+    let attribute = said("[resource.endpoint.a]\nname = \"a\"\nimage = \"x\"\ngpus = []\n", 1);
+    assert!(attribute.contains("did you mean `gpu_ids`?"), "{attribute}");
+    let address =
+        said("[resource.value.a]\ninput = \"value.b\"\n[resource.value.b]\ninput = 1\n", 0);
+    assert!(
+        address.contains("warning: a text that is the address of something in this spec"),
+        "{address}"
+    );
+    assert!(
+        address.contains("help: if it is meant as a reference, write \"${value.b}\""),
+        "{address}"
+    );
+}
+
+#[test]
+fn variables_of_a_folder() {
+    let project = Project::new(
+        "[plumb]\nrequired_version = \">=0.1\"\n[variable.size]\ntype = \"integer\"\n\
+         [[variable.size.validation]]\ncondition = \"var.size > 9\"\nmessage = \"At least ten.\"\n\
+         [resource.value.a]\ninput = \"${var.size}\"\n",
+    );
+    // Without a value, too.
+    let ran = project.run(&["validate"]).expect(0);
+    assert!(ran.said().contains("note: a variable has no value: `size`"), "{}", ran.said());
+    refused(&project, &["plan"], 1, &["error: a variable has no value"]);
+    project.write("a.auto.vars.toml", "size = 3\n");
+    let words = ["error: a value that is not valid", "`size` is 3", "help: At least ten."];
+    refused(&project, &["plan"], 1, &words);
+    project.write("b.auto.vars.json", "{\"size\": 10}");
+    project.run(&["plan"]).expect(0);
+    refused(&project, &["plan", "--var", "size=4"], 1, &["`size` is 4"]);
+}
+
+#[test]
 fn a_variable_that_is_no_text_is_refused_and_not_taken_as_unset() {
     use std::os::unix::ffi::OsStringExt as _;
     let spec = "[variable.v]\ntype = \"string\"\ndefault = \"dev\"\n\n\

@@ -19,15 +19,18 @@ pub(crate) struct FolderArg {
 /// Values for the variables of a spec, and the choice of the service on this machine.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SpecArgs {
-    /// Set a variable: text for a string variable, else a TOML value
+    /// Set a variable: text for a string variable, else a TOML or JSON value
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = Assignment, help_heading = "Variables")]
     pub(crate) variables: Vec<(String, String)>,
-    /// Read variables from a TOML file
+    /// Read variables from a TOML or JSON file
     #[arg(long = "var-file", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Variables")]
     pub(crate) variable_files: Vec<PathBuf>,
     /// Use the service on this machine, whatever the spec and the environment say
     #[arg(long, help_heading = "Variables")]
     pub(crate) local: bool,
+    /// True for a command that looks at a spec without values: a variable that has none counts as not known.
+    #[arg(skip)]
+    pub(crate) unset: bool,
 }
 
 /// Which resources a plan is about, and with what values: what every command takes that compares

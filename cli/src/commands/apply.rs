@@ -70,6 +70,9 @@ pub(crate) fn destroy(
     output: &Arc<Output>,
 ) -> Result<Status, CommandError> {
     let folder = &Folder::new(base, args.folder.folder.as_deref())?;
+    if folder.spec_if_any().is_ok_and(|spec| spec.is_none()) {
+        stored_state::read_here(folder)?;
+    }
     let planning = &args.planning();
     let running = &args.running;
     let asked = Asked { folder, base, running, planning, saved: None, checks: false };

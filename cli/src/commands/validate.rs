@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use engine::config::Config;
+use engine::diagnostics::{Diagnostic, Diagnostics};
 use render::diagnostics::DiagnosticView;
 
-use crate::args::Validate;
+use crate::args::{SpecArgs, Validate};
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
@@ -14,8 +16,13 @@ use crate::stored_state;
 
 pub(crate) fn run(base: &Path, args: &Validate, output: &Output) -> Result<Status, CommandError> {
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
-    let resolved = resolved::read(&folder, base, &args.spec, &stored_state::no_state())?;
-    let found = runtime::wait_for(resolved::check_rules(&resolved))?;
+    let spec = SpecArgs { unset: true, ..args.spec.clone() };
+    let resolved = resolved::read(&folder, base, &spec, &stored_state::no_state())?;
+    let unset = unset(&resolved.config);
+    let found = match unset.as_slice() {
+        [] => runtime::wait_for(resolved::check_rules(&resolved))?,
+        unset => Diagnostics::from_iter([without_values(unset)]),
+    };
     let Resolved { sources, mut diagnostics, config, .. } = resolved;
     diagnostics.extend(found);
     diagnostics.sort();
@@ -34,4 +41,19 @@ pub(crate) fn run(base: &Path, args: &Validate, output: &Output) -> Result<Statu
         }
     }
     Ok(if valid { Status::Done } else { Status::Failed })
+}
+
+/// The variables that have no value.
+fn unset(config: &Config) -> Vec<&str> {
+    let variables = config.variables.iter();
+    let unset = variables.filter(|(_, variable)| !variable.value.value.is_known());
+    unset.map(|(name, _)| &**name).collect()
+}
+
+fn without_values(unset: &[&str]) -> Diagnostic {
+    let names: Vec<String> = unset.iter().map(|name| format!("`{name}`")).collect();
+    let subject = if names.len() == 1 { "a variable has" } else { "some variables have" };
+    Diagnostic::note(format!("{subject} no value: {}", names.join(", ")))
+        .detail("Types were checked. The rules of the resource types, which need values, were not.")
+        .help("give values with --var or --var-file to check the rules, too")
 }

@@ -21,6 +21,8 @@ pub(super) enum Text {
     Template,
     /// As an expression, with or without `${…}` around it.
     Expression,
+    /// In a list of tables: each `condition` as an expression, the rest as templates.
+    Conditions,
 }
 
 /// A file, or a piece of one, that is being read.
@@ -95,6 +97,11 @@ impl Converter<'_> {
                 kind: Kind::Literal(Value::string(&**key.get_ref())),
                 range: Range { start: place.start, end: place.end },
             };
+            let text = match text {
+                Text::Conditions if &**key.get_ref() == "condition" => Text::Expression,
+                Text::Conditions => Text::Template,
+                text => text,
+            };
             (name, self.expr(value, text))
         });
         Kind::Map(entries.collect())
@@ -104,7 +111,7 @@ impl Converter<'_> {
         let range = Range { start: place.start, end: place.end };
         // Most texts hold no brace, and that is quicker to see.
         let marked = string.contains('{') && (string.contains("${") || string.contains("%{"));
-        if text == Text::Template && !marked {
+        if text != Text::Expression && !marked {
             return Expr { kind: Kind::Literal(Value::string(string)), range };
         }
         let raw = self.file.text.get(place.start as usize..place.end as usize).unwrap_or_default();

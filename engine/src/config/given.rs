@@ -15,4 +15,6 @@ pub enum Given {
     Text(String),
     /// A typed value, from a variables file.
     Value(Value),
+    /// None: the default holds, and without one the value counts as not known. For looking at a spec without values.
+    Unset,
 }

@@ -21,6 +21,7 @@ mod names;
 mod offsets;
 mod outputs;
 pub mod parse;
+mod required_version;
 pub mod resolve;
 mod resource;
 pub mod scope;
@@ -29,6 +30,7 @@ mod syntax;
 mod table;
 #[cfg(test)]
 pub(crate) mod testing;
+mod validations;
 pub mod variables;
 pub(crate) mod written;
 

@@ -11,7 +11,10 @@ use toml::de::{DeString, DeTable, DeValue};
 
 use super::convert::{Converter, File, Text};
 use super::found::Found;
-use super::{BYTES_MAX, Document, Item, RawBlock, Table, VALUES_MAX, diagnostics as say, syntax};
+use super::{
+    BYTES_MAX, Document, Item, RawBlock, Table, VALUES_MAX, diagnostics as say, required_version,
+    syntax,
+};
 use crate::address::{Block, Name, RESERVED_TYPES, is_name};
 use crate::diagnostics::{Diagnostics, FileId, Source, Sources, Span};
 use crate::work::{self, InTurn, Workers};
@@ -24,8 +27,9 @@ const TABLES: [&str; 10] = [
 /// The tables that later versions bring.
 const LATER: [&str; 4] = ["data", "moved", "policy", "removed"];
 /// The keys of blocks that do not depend on a provider or a backend.
-const PLUMB_KEYS: [&str; 2] = ["description", "name"];
-const VARIABLE_KEYS: [&str; 5] = ["allowed", "default", "description", "sensitive", "type"];
+const PLUMB_KEYS: [&str; 3] = ["description", "name", "required_version"];
+const VARIABLE_KEYS: [&str; 7] =
+    ["allowed", "default", "description", "nullable", "sensitive", "type", "validation"];
 const OUTPUT_KEYS: [&str; 3] = ["description", "sensitive", "value"];
 const IMPORT_KEYS: [&str; 2] = ["id", "to"];
 const CHECK_KEYS: [&str; 5] = ["assert", "description", "http", "job", "message"];
@@ -50,7 +54,11 @@ pub fn parse_with(
     }
     // Whatever does not show in pieces is said, or found right, by the parser of whole files.
     let read = read(&texts, true, workers).or_else(|| read(&texts, false, workers));
-    read.unwrap_or_default()
+    let (document, diagnostics) = read.unwrap_or_default();
+    match required_version::check(&document) {
+        Some(refused) => (Document { torn: true, ..document }, Diagnostics::from_iter([refused])),
+        None => (document, diagnostics),
+    }
 }
 
 /// Reads the files, in pieces if asked to: the parser's memory then stays small, which is most of
@@ -330,6 +338,7 @@ impl Reader {
             }
             let text = match (kind, name) {
                 ("check", "assert") => Text::Expression,
+                ("variable", "validation") => Text::Conditions,
                 _ => Text::Template,
             };
             let item = self.item(file, (key, value), text);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::checker::{Checker, place};
 use super::names::Managed;
 use super::{Item, Lifecycle, RawBlock, ResourceConfig, SpecExpr, diagnostics as say, lifecycle};
-use crate::address::{Address, Block, Name};
+use crate::address::{Address, Block, Name, is_name};
 use crate::diagnostics::{Span, nearest};
 use crate::expression::Kind;
 use crate::expression::visit::walk;
@@ -107,6 +107,7 @@ fn attributes<'s>(
                 let hidden = attribute.sensitive && holds_text(&item.value);
                 checker.instead = hidden.then_some(raw.header);
                 checker.expect(&item.value, &attribute.ty);
+                address_texts(checker, &item.value);
                 let allowed = allow_unknown.is_some_and(|allowed| allowed.contains(name));
                 checker.constrain(name, attribute, &item.value, allowed);
                 checker.instead = None;
@@ -114,6 +115,40 @@ fn attributes<'s>(
         }
     }
     meant
+}
+
+/// Warns of each text that is exactly the address of something in the spec: a reference without its `${…}`.
+fn address_texts(checker: &mut Checker<'_>, value: &SpecExpr) {
+    if checker.is_broken(value) {
+        return;
+    }
+    let mut found = Vec::new();
+    walk(&value.expr, &mut |part| {
+        if let Kind::Literal(Value::String(text)) = &part.kind
+            && text.contains('.')
+            && is_address(checker, text)
+        {
+            found.push((text.clone(), place(value.span.file, part.range)));
+        }
+    });
+    for (text, at) in found {
+        checker.push(say::text_like_address(&text, at));
+    }
+}
+
+/// Returns true if a text names a variable, a local value or a resource of the spec, or an attribute of one.
+fn is_address(checker: &Checker<'_>, text: &str) -> bool {
+    let mut parts = text.split('.');
+    let (Some(first), Some(second)) = (parts.next(), parts.next()) else { return false };
+    let name = second.split('[').next().unwrap_or_default();
+    if !is_name(first) || !is_name(name) {
+        return false;
+    }
+    match first {
+        "var" => checker.document.variables.contains_key(name),
+        "local" => checker.document.locals.contains_key(name),
+        first => checker.document.resources.contains_key(&Block::new(first, name)),
+    }
 }
 
 /// Returns true if a part of a value stands in the spec as it is.

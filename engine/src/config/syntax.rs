@@ -130,6 +130,13 @@ pub(super) fn report(
         if !is_duplicate && error.span().is_some() && !lines.insert(line_start(text, range.start)) {
             continue;
         }
+        if !is_duplicate && is_hcl(line_of(text, range.start)) {
+            // Nothing else in it is TOML either.
+            let line = line_start(text, range.start);
+            let end = line + line_of(text, range.start).trim_end().len();
+            diagnostics.push(say::hcl(span(file, line..end)));
+            return true;
+        }
         if is_duplicate && is_header(text, range.start) {
             again = Some(range.start);
             diagnostics.push(duplicate_header(file, text, range));
@@ -157,8 +164,52 @@ fn mistake(file: FileId, text: &str, error: &toml::de::Error) -> Diagnostic {
         (message, Some(at)) if cuts_expression(text, at) => {
             say::syntax(Some(at), message).help(say::QUOTES_HELP)
         }
-        (message, at) => say::syntax(at, message),
+        (message, Some(at)) => match bare_reference(line_of(text, at.start as usize)) {
+            Some(reference) => say::bare_reference(at, reference),
+            None => say::syntax(Some(at), message),
+        },
+        (message, None) => say::syntax(None, message),
     }
+}
+
+/// Returns true if a line opens a block of HCL: `resource "type" "name" {`.
+fn is_hcl(line: &str) -> bool {
+    const BLOCKS: [&str; 10] = [
+        "check",
+        "data",
+        "import",
+        "locals",
+        "module",
+        "output",
+        "provider",
+        "resource",
+        "terraform",
+        "variable",
+    ];
+    let line = line.split('#').next().unwrap_or_default().trim();
+    let Some(opened) = line.strip_suffix('{') else { return false };
+    let mut words = opened.split_whitespace();
+    let is_label = |word: &str| word.len() > 1 && word.starts_with('"') && word.ends_with('"');
+    words.next().is_some_and(|word| BLOCKS.contains(&word)) && words.all(is_label)
+}
+
+/// The reference in a line such as `template_id = template.worker.id`: names with dots between them.
+fn bare_reference(line: &str) -> Option<&str> {
+    let (_, value) = line.split_once('=')?;
+    let value = value.split('#').next()?.trim();
+    let mut parts = value.split('.');
+    let is_name = |part: &str| {
+        let name = part.split('[').next().unwrap_or_default();
+        !name.is_empty()
+            && name.starts_with(|c: char| c.is_ascii_lowercase())
+            && name.bytes().all(is_name_byte)
+    };
+    (parts.clone().count() > 1 && parts.all(is_name)).then_some(value)
+}
+
+/// The line around a place, without its break.
+fn line_of(text: &str, at: usize) -> &str {
+    text.get(line_start(text, at)..).and_then(|rest| rest.lines().next()).unwrap_or_default()
 }
 
 /// Returns true if an expression was begun in the line and a quote has ended its string.

@@ -1,15 +1,17 @@
 //! Variables and the values they have in this run.
 //!
-//! No message shows a value: whether a variable is sensitive must not decide how careful we are.
+//! No message shows a value: whether a variable is sensitive must not decide how careful we are. The one exception is
+//! what a validation refuses, where a message without the value would not help.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::constant::{constant, from_toml};
 use super::given::Given;
-use super::{Document, Item, RawBlock, SpecExpr, Variable, diagnostics as say};
+use super::{Document, Item, RawBlock, SpecExpr, Variable, diagnostics as say, validations};
 use crate::address::Name;
 use crate::diagnostics::{Diagnostics, Span};
-use crate::expression::Expr;
+use crate::expression::{Expr, Kind, Root};
+use crate::stored::from_json;
 use crate::types::Type;
 use crate::value::{Datum, Value};
 
@@ -43,11 +45,13 @@ pub(super) fn read(
         let mut reader = Reader { document, name, block, diagnostics: &mut found };
         variables.insert(name.clone(), reader.variable(given.get(name)));
         let is_broken = |item: &Item| document.broken.contains(&item.value.span);
-        if found.has_errors() || block.items.values().any(is_broken) {
+        let is_open = !variables[name].value.value.is_known();
+        if found.has_errors() || is_open || block.items.values().any(is_broken) {
             wrong.insert(name.clone());
         }
         diagnostics.extend(found);
     }
+    validations::check(document, &variables, &wrong, &mut diagnostics);
     (variables, wrong, diagnostics)
 }
 
@@ -56,6 +60,8 @@ pub(super) struct Declaration {
     pub(super) ty: Type,
     pub(super) default: Option<SpecExpr>,
     pub(super) is_sensitive: bool,
+    /// The values that it may have; none where it may have any.
+    pub(super) allowed: Option<Vec<Value>>,
 }
 
 /// The variables of a module, whose values come from its callers.
@@ -80,7 +86,8 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn variable(&mut self, given: Option<&Given>) -> Variable {
-        let sensitive = self.flag("sensitive");
+        let sensitive = self.flag("sensitive", false);
+        let nullable = self.flag("nullable", true);
         self.text("description");
         let written_default = self.constant("default");
         let ty = self.ty(written_default.as_ref());
@@ -95,8 +102,16 @@ impl Reader<'_> {
         let default =
             written_default.and_then(|value| self.fitting("default", &value, &ty, sensitive));
         let allowed = self.allowed(&ty, sensitive);
-        let value = match given {
-            Some(given) => self.given(given, &ty, sensitive),
+        let value = match given.filter(|given| !matches!(given, Given::Unset)) {
+            Some(given) => {
+                let value = self.given(given, &ty, sensitive);
+                let is_refused = !nullable && matches!(value, Some(Value::Null));
+                if is_refused && default.is_some() { default.clone() } else { value }
+            }
+            None if given.is_some() && !self.block.items.contains_key("default") => {
+                let residual = Expr::nowhere(Kind::Root(Root::Var(self.name.clone())));
+                Some(Value::unknown(ty.clone(), residual))
+            }
             None if default.is_none() && !self.block.items.contains_key("default") => {
                 self.diagnostics.push(say::missing_variable(
                     self.name,
@@ -105,9 +120,14 @@ impl Reader<'_> {
                 ));
                 None
             }
-            None => default,
+            None => default.clone(),
         };
-        if let (Some(value), Some(allowed)) = (&value, &allowed) {
+        if !nullable && (matches!(value, Some(Value::Null)) || default == Some(Value::Null)) {
+            self.diagnostics.push(say::null_not_allowed(self.name, self.block.header));
+        }
+        if let (Some(value), Some(allowed)) = (&value, &allowed)
+            && value.is_known()
+        {
             self.check_allowed(value, allowed, given.is_some(), sensitive);
         }
         let value = value.unwrap_or(Value::Null);
@@ -116,7 +136,7 @@ impl Reader<'_> {
     }
 
     fn declaration(&mut self) -> Declaration {
-        let is_sensitive = self.flag("sensitive");
+        let is_sensitive = self.flag("sensitive", false);
         self.text("description");
         let default = self.constant("default");
         let ty = self.ty(default.as_ref());
@@ -126,7 +146,8 @@ impl Reader<'_> {
                 self.block.items.get("default").map_or(self.block.header, |it| it.value.span);
             SpecExpr { expr: Expr::literal(value), span }
         });
-        Declaration { ty, default, is_sensitive }
+        let allowed = self.allowed(&ty, is_sensitive);
+        Declaration { ty, default, is_sensitive, allowed }
     }
 
     /// The item under a key, unless what is wrong with it has been said.
@@ -156,9 +177,9 @@ impl Reader<'_> {
         None
     }
 
-    fn flag(&mut self, key: &str) -> bool {
+    fn flag(&mut self, key: &str, without: bool) -> bool {
         match self.constant(key) {
-            None => false,
+            None => without,
             Some(Value::Bool(flag)) => flag,
             Some(_) => {
                 let at = self.block.items[key].value.span;
@@ -247,8 +268,22 @@ impl Reader<'_> {
 pub fn value_of(given: &Given, ty: &Type, sensitive: bool) -> Result<Value, String> {
     let value = match given {
         Given::Text(text) if *ty == Type::String => Value::string(&**text),
-        Given::Text(text) => from_toml(text).map_err(|why| no_value(why, ty, text))?,
+        Given::Text(text) => {
+            let json = || {
+                serde_json::from_str(text)
+                    .ok()
+                    .filter(|_| text.trim_start().starts_with(['[', '{']))
+            };
+            match from_toml(text) {
+                Ok(value) => value,
+                Err(why) => match json() {
+                    Some(json) => from_json(&json),
+                    None => return Err(no_value(why, ty, text)),
+                },
+            }
+        }
         Given::Value(value) => value.clone(),
+        Given::Unset => return Err("no value was given".to_owned()),
     };
     value.convert(ty).map_err(|misfit| misfit.shown(sensitive))
 }

@@ -43,6 +43,29 @@ pub fn syntax(at: Option<Span>, message: &str) -> Diagnostic {
     Diagnostic::error("invalid TOML").at(at).label(message)
 }
 
+/// A reference without quotes, which TOML takes for the beginning of another value.
+pub fn bare_reference(at: Span, reference: &str) -> Diagnostic {
+    Diagnostic::error("a reference without quotes").at(at).label("TOML knows no references").help(
+        format!("a reference stands in `${{…}}` and in quotes: \"${{{}}}\"", shown(reference)),
+    )
+}
+
+/// A file in the language of Terraform.
+pub fn hcl(at: Span) -> Diagnostic {
+    Diagnostic::error("this is HCL, and a spec is TOML")
+        .at(at)
+        .label("a block of Terraform's language")
+        .help("write `[resource.TYPE.NAME]` in place of `resource \"TYPE\" \"NAME\" {`, and one `key = value` a line below it; `plumb init` writes an example")
+}
+
+/// A text that is the address of something in the spec.
+pub fn text_like_address(text: &str, at: Span) -> Diagnostic {
+    Diagnostic::warning("a text that is the address of something in this spec")
+        .at(at)
+        .label("this is plain text, and no reference")
+        .help(format!("if it is meant as a reference, write \"${{{}}}\"", shown(text)))
+}
+
 /// The advice where a quote inside an expression ends the string around it.
 pub const QUOTES_HELP: &str = "a double quote ends the string: write '${…}' with single quotes \
      around an expression that holds double quotes";

@@ -1,8 +1,11 @@
 //! Errors of values: variables, types, ranges and lists. None of them shows one.
 
 use super::{did_you_mean, listed, plainly, shown};
+use crate::address::Name;
+use crate::config::Variable;
 use crate::constraint::Violation;
 use crate::diagnostics::{Diagnostic, Span, nearest};
+use crate::stored::to_json;
 use crate::types::Type;
 use crate::value::Value;
 
@@ -63,6 +66,57 @@ pub fn not_constant(what: &str, at: Span) -> Diagnostic {
         .at(at)
         .label(format!("{what} cannot be computed"))
         .help("write the value itself, without `${…}`")
+}
+
+/// Null as the value of a variable with `nullable = false`.
+pub fn null_not_allowed(name: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("a variable has no value")
+        .at(at)
+        .label(format!("`{name}` is null, and has `nullable = false`"))
+        .help("give it a value, or a default that is not null")
+}
+
+/// A value that a validation refuses. `message` is the text of the spec, unless it holds a secret; `values` are the
+/// variables that the condition looks at.
+pub fn not_valid<'a>(
+    message: Option<&str>,
+    values: impl Iterator<Item = (&'a Name, &'a Variable)>,
+    at: Span,
+) -> Diagnostic {
+    let value = |(name, variable): (&Name, &Variable)| {
+        if !variable.value.sensitive.is_empty() {
+            return format!("`{name}` is a secret");
+        }
+        let text = to_json(&variable.value.value).to_string();
+        let end = if text.chars().nth(VALUE_MAX).is_some() { "…" } else { "" };
+        let text: String = text.chars().take(VALUE_MAX).collect();
+        format!("`{name}` is {}{end}", shown(&text))
+    };
+    let label = values.map(value).collect::<Vec<_>>().join(", ");
+    let diagnostic = Diagnostic::error("a value that is not valid").at(at).label(label);
+    match message {
+        Some(message) => diagnostic.help(message),
+        None => diagnostic,
+    }
+}
+
+/// The longest value that a message shows, in characters.
+const VALUE_MAX: usize = 80;
+
+/// A `required_version` that is no requirement.
+pub fn no_version_requirement(text: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("no requirement of a version")
+        .at(at)
+        .label(format!("`{}` names no versions", shown(text)))
+        .help("write it such as \">=0.1, <0.3\"; Terraform's `~> 1.2` is \"^1.2\", and `~> 1.2.3` is \"~1.2.3\"")
+}
+
+/// A spec for another version of Plumb.
+pub fn other_version_required(required: &str, version: &str, at: Span) -> Diagnostic {
+    Diagnostic::error(format!("this spec is not for Plumb {version}"))
+        .at(at)
+        .label(format!("it requires {}", shown(required)))
+        .help("install a version of Plumb that fits, or change `required_version` if the spec works with this one")
 }
 
 /// A value of a variable's block that does not fit the variable's type.

@@ -1,6 +1,6 @@
 //! A document and the modules that it calls as one flat document.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::call::{self, Call, Module};
@@ -8,6 +8,8 @@ use super::instances::{self, Instance, KnownValues};
 use super::references::{self, Entry, References};
 use super::say;
 use crate::address::{Address, Block, ModulePath, Name};
+use crate::config::diagnostics::not_allowed;
+use crate::config::validations;
 use crate::config::{Document, Item, LocalConfig, ModuleSource, RawBlock, SpecExpr, Variable};
 use crate::diagnostics::{Diagnostics, Span};
 use crate::expression::{Call as FunctionCall, Expr, Kind, Root};
@@ -242,6 +244,7 @@ impl Expansion<'_> {
             }
         }
         self.add_inputs(caller, call, module, instance);
+        self.check_inputs(call, module, instance);
         self.add_providers(caller, call, &instance.path);
         let calls = Arc::new(module.document.modules.clone());
         self.add_body(module, &instance.path, &calls, call.at());
@@ -283,6 +286,30 @@ impl Expansion<'_> {
             }
             self.add_local(references::input(&instance.path, name), value, ty);
         }
+    }
+
+    /// Holds the inputs that are known before planning against `allowed` and `validation` of their variables.
+    fn check_inputs(&mut self, call: &Call<'_>, module: &Module, instance: &Instance) {
+        let (mut known, mut unknown) = (BTreeMap::new(), BTreeSet::new());
+        for (name, input) in &module.inputs {
+            let local = references::input(&instance.path, name);
+            let Some(value) = instances::known_local(&local, &self.known()) else {
+                unknown.insert(name.clone());
+                continue;
+            };
+            let at = call.raw.items.get(name).map_or(call.at(), |item| item.value.span);
+            if let Some(allowed) = &input.allowed
+                && !allowed.iter().any(|one| one.same(&value.value))
+            {
+                let texts: Option<Vec<&str>> = allowed.iter().map(Value::as_str).collect();
+                let choices = texts.filter(|_| !input.is_sensitive);
+                self.diagnostics.push(not_allowed(name, true, choices, at));
+            }
+            let (ty, sensitive) = (input.ty.clone(), input.is_sensitive);
+            let variable = Variable { ty, value, sensitive, secret_default: None, span: at };
+            known.insert(name.clone(), variable);
+        }
+        validations::check(&module.document, &known, &unknown, self.diagnostics);
     }
 
     fn add_providers(&mut self, caller: &Caller, call: &Call<'_>, path: &ModulePath) {

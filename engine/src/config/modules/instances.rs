@@ -1,6 +1,5 @@
 //! The instances of a call: its `for_each` and `enabled`, which are computed before anything is planned.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -80,7 +79,7 @@ fn computed(
         locals: Locals::new(known.locals),
         files: known.files,
     };
-    let scope = BeforePlanning { plain, looked_at_resources: Cell::new(false) };
+    let scope = BeforePlanning { plain };
     let datum = evaluate(&value.expr, &scope).map_err(|error| {
         Box::new(say::not_known(key, &error.message, value.span_of(error.range)))
     })?;
@@ -97,10 +96,21 @@ fn computed(
     Ok(datum)
 }
 
+/// The value of a local, if it is known before planning.
+pub(super) fn known_local(name: &Name, known: &KnownValues<'_>) -> Option<Datum> {
+    let plain = PlainScope {
+        variables: known.variables,
+        locals: Locals::new(known.locals),
+        files: known.files,
+    };
+    let scope = BeforePlanning { plain };
+    let value = scope.plain.locals.get(name, &scope).ok()?;
+    value.value.is_known().then_some(value)
+}
+
 /// The scope before planning: what resources hold is unknown.
 struct BeforePlanning<'a> {
     plain: PlainScope<'a>,
-    looked_at_resources: Cell<bool>,
 }
 
 impl Scope for BeforePlanning<'_> {
@@ -113,7 +123,6 @@ impl Scope for BeforePlanning<'_> {
     }
 
     fn resource(&self, block: &Block, _key: Option<&str>) -> Result<Datum, String> {
-        self.looked_at_resources.set(true);
         let reference = Expr::nowhere(Kind::Root(Root::Resource(block.clone())));
         Ok(Datum::plain(Value::unknown(Type::Any, reference)))
     }

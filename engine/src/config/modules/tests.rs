@@ -310,3 +310,32 @@ fn a_module_that_calls_itself() {
         "modules/x/plumb.toml:1:9 error: a module calls itself [[module.again]] `module.x.module.again` would never end | remove one of the calls",
     );
 }
+
+#[test]
+fn inputs_meet_the_conditions_of_the_module() {
+    refuse(
+        r#"[module.good]
+        source = "./modules/x"
+        env = "dev"
+        size = 4
+        [module.bad]
+        source = "./modules/x"
+        env = "test"
+        size = 5
+        [module.open]
+        source = "./modules/x"
+        env = "${value.own.id}"
+        [resource.value.own]
+--- modules/x/plumb.toml
+        [variable.env]
+        type = "string"
+        allowed = ["dev", "prod"]
+        [variable.size]
+        default = 2
+        [[variable.size.validation]]
+        condition = "${var.size % 2 == 0}"
+        message = "an even size is needed"
+"#,
+        "",
+    );
+}

@@ -314,3 +314,51 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn references_without_quotes() {
+    for (line, reference) in [
+        ("template_id = template.worker.id", "template.worker.id"),
+        ("x = var.env # text", "var.env"),
+        ("x = endpoint.a[\"eu\"].id", "endpoint.a[\"eu\"].id"),
+    ] {
+        let (sources, files) = sources(&format!("[resource.value.a]\n{line}\n"));
+        let (_, diagnostics) = parse(&sources, &files);
+        let lines = lines(&sources, &diagnostics);
+        let help = format!("a reference stands in `${{…}}` and in quotes: \"${{{reference}}}\"");
+        assert!(lines.contains("error: a reference without quotes"), "{lines}");
+        assert!(lines.contains(&help), "{lines}");
+    }
+    check(
+        "[resource.value.a]\nx = 1.2.3\n",
+        "plumb.toml:2:5 error: number out of range [1.2.3] numbers must be finite, and integers must fit into 64 bits | write a smaller number, or put it in quotes if it is a name\n\
+         plumb.toml:2:8 error: invalid TOML [.3] invalid float, expected nothing",
+    );
+}
+
+#[test]
+fn a_file_of_another_language() {
+    check(
+        "# comment\nresource \"value\" \"a\" {\n  name = \"x\"\n}\n\nvariable \"b\" {}\n",
+        "plumb.toml:2:1 error: this is HCL, and a spec is TOML [resource \"value\" \"a\" {] a block of Terraform's language | \
+         write `[resource.TYPE.NAME]` in place of `resource \"TYPE\" \"NAME\" {`, and one `key = value` a line below it; `plumb init` writes an example",
+    );
+}
+
+#[test]
+fn versions_that_a_spec_requires() {
+    check("[plumb]\nrequired_version = '>=0.1, <9'\n", "");
+    check(
+        "[plumb]\nrequired_version = '>=99'\n[resource.value.a]\n[later.table]\n",
+        concat!(
+            "plumb.toml:2:20 error: this spec is not for Plumb ",
+            env!("CARGO_PKG_VERSION"),
+            " ['>=99'] it requires >=99 | install a version of Plumb that fits, or change `required_version` if the spec works with this one",
+        ),
+    );
+    check(
+        "[plumb]\nrequired_version = '~> 1.2'\n",
+        "plumb.toml:2:20 error: no requirement of a version ['~> 1.2'] `~> 1.2` names no versions | write it such as \">=0.1, <0.3\"; \
+         Terraform's `~> 1.2` is \"^1.2\", and `~> 1.2.3` is \"~1.2.3\"",
+    );
+}

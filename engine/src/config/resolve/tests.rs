@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::testing::{assert_lines, lines, schema, sources};
+use crate::value::Value;
 
 /// Resolves a spec with the variables of `given`, `name=text` each; parsing says nothing.
 #[track_caller]
@@ -670,5 +671,103 @@ fn wrong_imports_are_shown_where_they_stand() {
         plumb.toml:20:9 error: missing key [[[import]]] this import has no `id` | add `id = …`
         plumb.toml:22:9 error: unknown key [idd] an import has no `idd` | did you mean `id`?
         plumb.toml:26:9 error: imported twice [[[import]]] another import names the same object or the same address (plumb.toml:23:9: this one) | keep one of them"#,
+    );
+}
+
+const VALIDATED: &str = r#"[variable.size]
+type = "integer"
+[[variable.size.validation]]
+condition = "var.size >= var.least"
+message = "The size must be ${var.least} or more."
+[[variable.size.validation]]
+condition = "${var.size < 100}"
+message = "The size must be below 100."
+[variable.least]
+default = 10
+[variable.token]
+type = "string"
+sensitive = true
+validation = { condition = "length(var.token) > 3", message = "The token is too short: ${var.token}" }
+"#;
+
+#[test]
+fn validations_of_variables() {
+    check_with(&["size=10", "token=long enough"], VALIDATED, "");
+    check_with(
+        &["size=3", "token=abc"],
+        VALIDATED,
+        r#"plumb.toml:4:14 error: a value that is not valid [var.size >= var.least] `least` is 10, `size` is 3 | The size must be 10 or more.
+         plumb.toml:14:29 error: a value that is not valid [length(var.token) > 3] `token` is a secret"#,
+    );
+    check_with(
+        &["size=100", "token=long enough"],
+        VALIDATED,
+        r#"plumb.toml:7:16 error: a value that is not valid [var.size < 100] `size` is 100 | The size must be below 100."#,
+    );
+    check(
+        "[local]\nx = 1\n[variable.a]\ndefault = 'x'\nvalidation = [{ condition = 'var.a', message = 'm' }, \
+         { condition = 'local.x == 1', message = 'm' }, { condition = 'var.b', mesage = 'm' }, { condition = 'var.bb == 1', message = 1 }]\n\
+         [variable.bbb]\ndefault = 1\n",
+        "plumb.toml:5:30 error: wrong type [var.a] expected boolean, found string | make it a boolean: tobool(…)
+         plumb.toml:5:70 error: a validation sees only variables [local.x] | write out what the local says
+         plumb.toml:5:102 error: missing key [{ condition = 'var.b', mesage = 'm' }] a validation of `a` has no `message` | add `message = …`
+         plumb.toml:5:125 error: unknown key [mesage] a validation has no `mesage` | did you mean `message`?
+         plumb.toml:5:156 error: there is no variable `bb` [var.bb] | did you mean `var.bbb`?",
+    );
+}
+
+#[test]
+fn variables_that_take_no_null() {
+    let spec = "[variable.a]\ntype = 'object{x? = string}'\nnullable = false\ndefault = { x = 'y' }\n\
+                [variable.b]\ntype = 'string'\nnullable = false\n[variable.c]\ntype = 'string'\ndefault = '${null}'\n";
+    let (sources, files) = sources(spec);
+    let (document, _) = crate::config::parse::parse(&sources, &files);
+    let null = || Given::Value(Value::Null);
+    let given = BTreeMap::from([("a".into(), null()), ("b".into(), null()), ("c".into(), null())]);
+    let (variables, diagnostics) = variables::variables(&document, &given);
+    assert_lines(
+        &lines(&sources, &diagnostics),
+        "plumb.toml:5:1 error: a variable has no value [[variable.b]] `b` is null, and has `nullable = false` | give it a value, or a default that is not null",
+    );
+    let shown = |name: &str| format!("{:?}", variables[name].value.value);
+    assert_eq!([shown("a"), shown("c")], ["{\"x\": \"y\"}", "null"]);
+}
+
+#[test]
+fn without_values_what_depends_on_them_is_not_known() {
+    let spec = "[variable.a]\ntype = 'integer'\nallowed = [1, 2]\n[[variable.a.validation]]\ncondition = 'var.a > var.b'\n\
+                message = 'm'\n[variable.b]\ndefault = 3\n[resource.box.x]\nname = 'x'\nsize = '${var.a}'\nopen = '${var.a}'\n";
+    let (sources, files) = sources(spec);
+    let (document, _) = crate::config::parse::parse(&sources, &files);
+    let input = ResolveInput {
+        variables: ["a", "b"].map(|name| (name.into(), Given::Unset)).into(),
+        providers: BTreeMap::from([("builtin".into(), Arc::new(schema()))]),
+        files: Files::new(),
+    };
+    let (config, diagnostics) = resolve(&document, &input);
+    assert_lines(
+        &lines(&sources, &diagnostics),
+        "plumb.toml:12:11 error: wrong type [var.a] expected boolean, found integer",
+    );
+    assert!(!config.variables["a"].value.value.is_known());
+    assert_eq!(config.variables["b"].value.value, Value::Integer(3));
+}
+
+#[test]
+fn values_in_json() {
+    let spec = "[variable.o]\ntype = 'object{a = string, b? = list(integer)}'\n[variable.s]\ntype = 'string'\n";
+    let config = check_with(&[r#"o={"a": "x", "b": [1, 2]}"#, r#"s={"a": 1}"#], spec, "");
+    assert_eq!(format!("{:?}", config.variables["o"].value.value), r#"{"a": "x", "b": [1, 2]}"#);
+    assert_eq!(config.variables["s"].value.value, Value::string(r#"{"a": 1}"#));
+}
+
+#[test]
+fn texts_that_are_addresses() {
+    check(
+        "[variable.env]\ndefault = 'x'\n[resource.value.a]\nvalue = ['value.b', 'value.b.id', 'value.c', 'var.env', 'a.b', 'see value.b']\n\
+         [resource.value.b]\n",
+        "plumb.toml:4:10 warning: a text that is the address of something in this spec ['value.b'] this is plain text, and no reference | if it is meant as a reference, write \"${value.b}\"
+         plumb.toml:4:21 warning: a text that is the address of something in this spec ['value.b.id'] this is plain text, and no reference | if it is meant as a reference, write \"${value.b.id}\"
+         plumb.toml:4:46 warning: a text that is the address of something in this spec ['var.env'] this is plain text, and no reference | if it is meant as a reference, write \"${var.env}\"",
     );
 }

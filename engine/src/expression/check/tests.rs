@@ -324,7 +324,10 @@ fn wrong_calls() {
         "file(var.s)",
         "`var.s`: the path of a file is text that stands in the spec (write the path as plain text, relative to the spec's folder)",
     );
-    proves("template(var.s)", "`template`: there is no function `template`");
+    proves(
+        "template(var.s)",
+        "`template`: there is no function `template` (did you mean `templatefile`?)",
+    );
 }
 
 #[test]

@@ -55,6 +55,12 @@ pub(super) fn read(
     schema.unit = keys.text(reader, "unit");
     let wires = wires(reader, context, name, &schema, &mut keys);
     schema.nulls = nulls(&wires, &ty);
+    let is_null = |default: &Value| schema.nulls.iter().any(|null| null.same(default));
+    if schema.default.as_ref().is_some_and(is_null) {
+        let help = "remove the default: an attribute without a value is null";
+        let label = format!("the codec of `{name}` reads this value as null");
+        reader.push(diagnostics::misfit(span, "the default stands for no value", &label, help));
+    }
     schema.local = wires.is_empty() && schema.presence != Presence::Computed;
     if schema.local {
         schema.seen_in = SeenIn::Never;
