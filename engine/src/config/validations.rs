@@ -58,12 +58,11 @@ impl Checker<'_> {
         let mut found = BTreeMap::new();
         for (key, value) in entries {
             let at = item.value.span_of(key.range);
-            match literal_key(key).and_then(|key| KEYS.iter().find(|known| **known == &**key)) {
-                Some(known) => drop(found.insert(*known, part(value))),
-                None => {
-                    let key = literal_key(key).map_or("", |key| key);
-                    diagnostics.push(say::unknown_key(key, "a validation", at, &KEYS));
-                }
+            let key = literal_key(key).map_or("", |key| key);
+            if let Some(known) = KEYS.iter().find(|known| **known == key) {
+                found.insert(*known, part(value));
+            } else {
+                diagnostics.push(say::unknown_key(key, "a validation", at, &KEYS));
             }
         }
         let what = format!("a validation of `{name}`");
@@ -142,13 +141,14 @@ impl Checker<'_> {
 impl Types for Checker<'_> {
     fn root(&self, root: &Root) -> Result<Type, Unresolved> {
         let help = match root {
-            Root::Var(name) => match self.variables.get(name) {
-                Some(variable) => return Ok(variable.ty.clone()),
-                None => {
-                    let message = format!("there is no variable `{name}`");
-                    return Err(Unresolved { message, help: self.declared_near(name) });
-                }
-            },
+            Root::Var(name) => {
+                return self.variables.get(name).map(|variable| variable.ty.clone()).ok_or_else(
+                    || {
+                        let message = format!("there is no variable `{name}`");
+                        Unresolved { message, help: self.declared_near(name) }
+                    },
+                );
+            }
             Root::Local(_) => "write out what the local says",
             _ => "write var.NAME",
         };

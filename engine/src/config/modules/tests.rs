@@ -111,8 +111,8 @@ fn values_pass_through_a_module() {
         r#"value.own by builtin:
         value.user by builtin: value = module.x.id
         module.x.value.a by builtin: value = module.x.local.label
-        module.x.value.b by builtin: value = "${module.x.value.a.id} ${file("modules/x/good.txt")}" after module.x.value.a
-        module.x.value.c by builtin: value = [fileset("modules/x", "*"), templatefile("modules/x/good.txt", {})]
+        module.x.value.b by builtin: value = "${module.x.value.a.id} ${file("modules/x/good.txt")}"
+        module.x.value.c by builtin: value = [fileset("modules/x", "*"), templatefile("modules/x/good.txt", {})] after module.x.value.a
         module.x = { id = module.x.id }
         module.x.id = module.x.value.b.id
         module.x.local.label = "${module.x.var.name}-${module.x.var.size}"
@@ -336,6 +336,7 @@ fn inputs_meet_the_conditions_of_the_module() {
         condition = "${var.size % 2 == 0}"
         message = "an even size is needed"
 "#,
-        "",
+        r#"plumb.toml:7:15 error: a value that is not allowed ["test"] the value given for `env` is not among its `allowed` values | choose one of `dev`, `prod`
+        modules/x/plumb.toml:7:24 error: a value that is not valid [var.size % 2 == 0] `size` is 5 | an even size is needed"#,
     );
 }

@@ -146,7 +146,7 @@ fn placed(stop: Stop, path: &Expr, text: &str, range: Range, secret: bool) -> St
     }
     let Kind::Literal(Value::String(path)) = &path.kind else { return stop };
     let start = (stop.error.range.start as usize).min(text.len());
-    let line = text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count() + 1;
+    let line = text.get(..start).unwrap_or_default().matches('\n').count() + 1;
     let message = format!("{}: see line {line} of `{path}`", stop.error.message);
     Stop { error: ExprError { range, message, ..stop.error }, fatal: false }
 }

@@ -194,9 +194,10 @@ impl<'a> Verb<'a> {
             None => format!("{number:e}"),
         };
         let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-        let mantissa = match mantissa.contains('.') {
-            true => mantissa.trim_end_matches('0').trim_end_matches('.'),
-            false => mantissa,
+        let mantissa = if mantissa.contains('.') {
+            mantissa.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            mantissa
         };
         let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();
         let exponent: i64 = exponent.parse().unwrap_or(0);

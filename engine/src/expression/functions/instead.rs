@@ -1,6 +1,6 @@
 //! What stands here for functions that other languages have.
 
-/// Returns the advice where a function of Terraform or OpenTofu is missed.
+/// Returns the advice where a function of Terraform or `OpenTofu` is missed.
 pub(super) fn of(name: &str) -> Option<&'static str> {
     Some(match name {
         "timestamp" | "plantimestamp" => {

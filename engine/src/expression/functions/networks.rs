@@ -155,14 +155,13 @@ pub(super) fn contains(a: &[Value]) -> Out {
 
 fn is_inside(a: &[Value]) -> Out {
     let range = Range::read(a, 0)?;
-    let (first, last, bits) = match text(a, 1).parse().map(number_of) {
-        Ok((number, bits)) => (number, number, bits),
-        Err(_) => {
-            let inner = Range::read(a, 1).map_err(|fault| {
-                fault.help("write an address such as 10.1.2.3, or a range such as 10.1.0.0/16")
-            })?;
-            (inner.first, inner.first | inner.host_mask(), inner.bits)
-        }
+    let (first, last, bits) = if let Ok((number, bits)) = text(a, 1).parse().map(number_of) {
+        (number, number, bits)
+    } else {
+        let inner = Range::read(a, 1).map_err(|fault| {
+            fault.help("write an address such as 10.1.2.3, or a range such as 10.1.0.0/16")
+        })?;
+        (inner.first, inner.first | inner.host_mask(), inner.bits)
     };
     if bits != range.bits {
         return Err(Fault::new(1, "one of them is an IPv4 address and the other an IPv6 address"));

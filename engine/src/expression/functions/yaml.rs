@@ -171,7 +171,7 @@ fn closed(content: Content) -> Result<Value, &'static str> {
         // A list of maps: the earlier ones win.
         for map in value.as_items().unwrap_or(std::slice::from_ref(value)) {
             let map: &Attributes = map.as_map().ok_or("what `<<` merges is no map")?;
-            for (name, value) in map.iter() {
+            for (name, value) in map {
                 entries.entry(name.clone()).or_insert_with(|| value.clone());
             }
         }
