@@ -51,7 +51,7 @@ fn computed(call: &str) -> Value {
     evaluate(&expr, &Examples).unwrap_or_else(|error| panic!("{call}: {error}")).value
 }
 
-/// What `terraform console` prints of a line; none where there is no terraform.
+/// Returns the answer of `terraform console` to a line; none where there is no terraform.
 fn console(line: &str, folder: &Path) -> Option<String> {
     let mut child = Command::new("terraform")
         .args(["console", "-no-color"])

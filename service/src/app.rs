@@ -68,7 +68,7 @@ pub(crate) struct App {
     pub(crate) usage: Usage,
     /// The numbers and times of requests.
     pub(crate) requests: RequestCounts,
-    /// What is known of whether the store takes writes.
+    /// The last known state of the store: does it take writes?
     pub(crate) readiness: Readiness,
     /// How many requests the job API takes.
     pub(crate) rates: Rates,

@@ -15,7 +15,7 @@ pub(crate) enum Kind {
     Invalid,
     /// The key is missing or wrong.
     Unauthorized,
-    /// Who asks may not.
+    /// The caller lacks the right.
     Forbidden,
     /// There is no such object.
     NotFound,

@@ -19,7 +19,7 @@ const FRESH: Duration = Duration::from_secs(1);
 /// The time after which a store that has not written counts as unable to.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What is known of the store.
+/// The last known state of the store.
 #[derive(Default)]
 pub(crate) struct Readiness {
     last: Mutex<Option<Probe>>,

@@ -24,7 +24,7 @@ pub enum TlsError {
     /// A file cannot be read, or holds nothing of the kind.
     #[error("cannot read {what} from {}", path.display())]
     File {
-        /// What the file must hold.
+        /// The required content of the file.
         what: &'static str,
         /// The file.
         path: PathBuf,

@@ -46,7 +46,7 @@ fn a_folder_with_nothing_in_it_is_told() {
 #[test]
 fn the_first_mistakes_of_a_terraform_user() {
     let project = Project::new("");
-    let mut said = |spec: &str, code| {
+    let said = |spec: &str, code| {
         project.write("plumb.toml", spec);
         project.run(&["validate"]).expect(code).said()
     };

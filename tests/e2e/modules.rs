@@ -81,7 +81,7 @@ fn commands_take_addresses_through_modules() {
     let plan = project.run(&["plan", "--target", "module.net[us]"]).expect(0).stdout;
     assert!(plan.contains(r#"module.net["us"].value.a will be updated"#), "{plan}");
     assert!(!plan.contains(r#"module.net["eu"].value.a will"#), "{plan}");
-    let shown = project.run(&["state", "show", r#"module.net[eu].value.b[x]"#]).expect(0).stdout;
+    let shown = project.run(&["state", "show", "module.net[eu].value.b[x]"]).expect(0).stdout;
     assert!(shown.contains(":x"), "{shown}");
     // An instance that leaves the spec goes, with all that it holds and nothing else.
     project.write("plumb.toml", SPEC.replace(r#", us = "US-2""#, ""));

@@ -22,7 +22,7 @@ const BYTES_MAX: u64 = 1024 * 1024;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Lock(BTreeMap<Repository, Locked>);
 
-/// What a repository held when it was fetched.
+/// The commit and the files of a repository as they were fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Locked {
     /// The commit.
@@ -93,7 +93,7 @@ impl Lock {
         std::fs::rename(&temporary, &path).map_err(fail)
     }
 
-    /// What a repository held when it was fetched.
+    /// Returns the entry of a repository.
     pub(crate) fn get(&self, repository: &Repository) -> Option<&Locked> {
         self.0.get(repository)
     }

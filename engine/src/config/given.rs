@@ -1,4 +1,4 @@
-//! What the shell gives beside the text of a spec: the values of variables and the contents of files.
+//! Values that the shell gives beside the text of a spec: those of variables, and the contents of files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -33,7 +33,7 @@ pub(super) struct Known {
     pub(super) keyed: bool,
 }
 
-/// What is known of the modules of a spec.
+/// The types, providers and mistakes of the modules of a spec.
 pub(super) struct Modules<'a> {
     /// The declared types of inputs.
     pub(super) input_types: &'a BTreeMap<Name, Type>,
@@ -54,7 +54,7 @@ impl Default for Modules<'_> {
 /// All names of a spec.
 pub(super) struct Names<'a> {
     document: &'a Document,
-    /// What is known of its modules.
+    /// Its modules.
     pub(super) modules: Modules<'a>,
     /// The types of the variables.
     pub(super) variables: BTreeMap<Name, Type>,

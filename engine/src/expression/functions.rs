@@ -12,12 +12,12 @@ mod encodings;
 mod formats;
 pub(super) mod globs;
 mod gzip;
-mod instead;
 mod networks;
 mod numbers;
 mod parameters;
 mod patterns;
 mod products;
+mod replacements;
 mod sets;
 mod table;
 mod texts;
@@ -44,7 +44,7 @@ pub(super) struct Function {
     /// known (`f(list...)`).
     pub(super) result: fn(&[Type]) -> Type,
     pub(super) body: Body,
-    /// What it gives, in words.
+    /// The result, in words.
     pub(super) gives: &'static str,
     pub(super) example: Example,
 }
@@ -65,9 +65,9 @@ pub struct Reference {
     pub group: &'static str,
     /// Its name.
     pub name: &'static str,
-    /// How it is called: `substr(text, offset, length)`.
+    /// The form of a call: `substr(text, offset, length)`.
     pub usage: String,
-    /// What it gives, in words with code in backticks.
+    /// The result, in words with code in backticks.
     pub gives: &'static str,
     /// An example.
     pub example: Example,
@@ -159,7 +159,7 @@ pub(super) fn find(name: &str) -> Option<&'static Function> {
 pub(super) fn unknown(name: &str, range: Range) -> ExprError {
     let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
     let end = range.start.saturating_add(length).min(range.end);
-    let help = instead::of(name).map(str::to_owned).or_else(|| {
+    let help = replacements::of(name).map(str::to_owned).or_else(|| {
         let known = nearest(name, table::FUNCTIONS.keys().copied());
         known.map(|known| format!("did you mean `{known}`?"))
     });

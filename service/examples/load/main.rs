@@ -1,4 +1,4 @@
-//! How fast the job API is, on this machine, with real workers.
+//! A load program: measures the job API on this machine with real workers.
 //!
 //! ```text
 //! cargo run --release -p service --example load [JOBS] [QUEUED] [SECONDS]

@@ -1,4 +1,4 @@
-//! What a client is told whose request reaches no worker, or gets no answer from one.
+//! Answers to requests that reach no worker, or get no answer from one.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};

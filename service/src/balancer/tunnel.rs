@@ -1,4 +1,4 @@
-//! What follows an upgrade, WebSocket most likely: bytes both ways, which nobody here understands.
+//! The connection after an upgrade, mostly WebSocket: bytes both ways, passed on unread.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -80,7 +80,7 @@ pub(super) async fn asset(Path(name): Path<String>) -> Result<Response, Problem>
 mod tests {
     use super::*;
 
-    /// What the page and its scripts load is there, and nothing comes from elsewhere.
+    /// Checks that all that the page and its scripts load is there, and nothing comes from elsewhere.
     #[test]
     fn each_file_that_is_loaded_is_there() {
         for asset in ASSETS.iter().chain([&PAGE]) {

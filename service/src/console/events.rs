@@ -1,4 +1,4 @@
-//! What changes, as server-sent events: one stream for what a page shows at the moment.
+//! Changes as server-sent events: one stream for what a page shows at the moment.
 //!
 //! A stream sends the state of its topic, and again whenever it has changed. It looks when the last
 //! event is on its way, so a client that reads slowly gets fewer events and holds no more memory.

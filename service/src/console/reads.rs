@@ -1,4 +1,4 @@
-//! What the page reads and no API answers: inputs, outputs as they are, and which logs there are.
+//! Reads of the page that no API answers: inputs, outputs as they are, and the list of logs.
 
 use axum::Extension;
 use axum::extract::{Path, State};

@@ -43,7 +43,7 @@ pub(super) struct Sessions(Mutex<VecDeque<Session>>);
 struct Session {
     /// The value of the cookie.
     cookie: String,
-    /// What the page shows with each call. A browser sends a cookie to every port of an address, but
+    /// The token that the page sends with each call. A browser sends a cookie to every port of an address, but
     /// only the pages of this one hold this.
     token: String,
     key: String,
@@ -104,7 +104,7 @@ impl Sessions {
     }
 }
 
-/// What the form sends.
+/// The fields of the sign-in form.
 #[derive(Deserialize)]
 struct Form {
     key: String,

@@ -21,7 +21,7 @@ const JOBS_MAX: i64 = 200;
 /// The most bytes of an input or an output that are shown at once.
 pub(super) const TEXT_MAX: usize = 64 << 10;
 
-/// What a page shows.
+/// The subject of a page.
 pub(super) enum Topic {
     Endpoints,
     Endpoint(String),

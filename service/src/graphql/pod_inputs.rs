@@ -1,4 +1,4 @@
-//! What GraphQL's mutations of pods take, and what they say to the pods.
+//! Inputs of GraphQL's mutations of pods, and their meaning for pods.
 
 use juniper::{GraphQLEnum, GraphQLInputObject};
 

@@ -60,7 +60,7 @@ pub(crate) struct Projection {
     pub(crate) webhook: Notify,
 }
 
-/// What those share who wait for the same job.
+/// The channel that all who wait for one job share.
 #[derive(Default)]
 struct Waiter {
     /// Rung at all news of the job.

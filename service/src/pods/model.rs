@@ -60,7 +60,7 @@ pub(crate) struct Pod {
     pub(crate) created_at: i64,
     /// The time at which it was last started.
     pub(crate) started_at: i64,
-    /// What last happened to it, for people.
+    /// Its last event, for people.
     pub(crate) last_status_change: String,
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn with_nothing_more(given: TemplateInput) -> TemplateInput {
     }
 }
 
-/// What a client may say about a pod. `""` for an id means none.
+/// The settings of a pod that a client may give. `""` for an id means none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PodInput {
     pub(crate) name: Option<String>,

@@ -24,10 +24,10 @@ const SHORT: Duration = Duration::from_secs(10);
 /// A process that has failed so often in a row is not started again.
 const FAILURES_MAX: u32 = 5;
 
-/// How long a process may take to end when it is asked to.
+/// The time that a process may take to end when it is asked to.
 const STOP: Duration = Duration::from_secs(10);
 
-/// How long it may take when the service ends.
+/// The time that it may take when the service ends.
 const STOP_AT_END: Duration = Duration::from_secs(1);
 
 /// Keeps the process of a pod running until the pod shall stop.

@@ -1,4 +1,4 @@
-//! What must hold of a pod, however it came about.
+//! Rules that hold for every pod, whichever interface made it.
 
 use super::model::{CLOUDS, Pod};
 use crate::catalog::{self, DATA_CENTERS, POD_CPU_FLAVORS};

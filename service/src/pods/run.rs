@@ -10,7 +10,7 @@ use super::ports::{PodPorts, PortMapping};
 use crate::billing::{Price, pod_price};
 use crate::clock::now_ms;
 
-/// Where a pod that is to run is in its life.
+/// The stage of a pod that is to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// It has no process at the moment.

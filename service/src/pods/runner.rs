@@ -15,10 +15,10 @@ use crate::problem::Problem;
 use crate::resources::{account, secret};
 use crate::store::objects;
 
-/// How long the answer to a delete waits for the end of the process.
+/// The time that the answer to a delete waits for the end of the process.
 const DELETE_WAIT: Duration = Duration::from_secs(20);
 
-/// How long to wait for a store that cannot be read before it is tried again.
+/// The pause before a store that could not be read is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The pods that run.

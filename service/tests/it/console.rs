@@ -8,7 +8,7 @@ use service::{Interface, Rights};
 
 use crate::harness::{Harness, KEY};
 
-/// Somebody who is signed in.
+/// A signed-in client.
 struct Visitor<'a> {
     service: &'a Harness,
     cookie: String,

@@ -1,4 +1,4 @@
-//! How clients get in: TLS, and pages of other origins.
+//! Entrances of the service: TLS, and pages of other origins.
 
 use std::path::PathBuf;
 use std::time::Duration;

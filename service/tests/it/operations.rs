@@ -1,4 +1,4 @@
-//! What whoever runs the service looks at: probes, metrics, ids of requests.
+//! Operation of the service: probes, metrics, ids of requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};

@@ -54,7 +54,7 @@ pub(crate) async fn running(service: &Harness, pod: &str) -> Value {
     .await
 }
 
-/// What the built-in program of a pod answers.
+/// The answer of the built-in program of a pod.
 pub(crate) async fn call(shown: &Value, port: &str, path: &str) -> Option<Value> {
     let url = format!("http://127.0.0.1:{}{path}", shown["portMappings"][port]);
     client().get(url).send().await.ok()?.json().await.ok()

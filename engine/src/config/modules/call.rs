@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::say;
+use super::diagnostics as say;
 use crate::address::Name;
 use crate::config::constant::constant;
 use crate::config::variables::{Declaration, declarations};

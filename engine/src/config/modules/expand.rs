@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::call::{self, Call, Module};
+use super::diagnostics as say;
 use super::instances::{self, Instance, KnownValues};
 use super::references::{self, Entry, References};
-use super::say;
 use crate::address::{Address, Block, ModulePath, Name};
 use crate::config::diagnostics::not_allowed;
 use crate::config::validations;

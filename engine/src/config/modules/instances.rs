@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::diagnostics as say;
 use super::references::Entry;
-use super::say;
 use crate::address::{Block, ModulePath, Name};
 use crate::config::scope::{Locals, PlainScope};
 use crate::config::{LocalConfig, SpecExpr, Variable};

@@ -6,10 +6,10 @@
 //! and nothing waits for a whole module.
 
 mod call;
+mod diagnostics;
 pub(super) mod expand;
 mod instances;
 mod references;
-mod say;
 pub mod source;
 #[cfg(test)]
 mod tests;
@@ -17,6 +17,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use self::diagnostics as say;
 use super::Document;
 use super::convert::file_path_mut;
 use crate::config::ModuleSource;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::say;
+use super::diagnostics as say;
 use crate::address::{ModulePath, Name};
 use crate::config::checker::place;
 use crate::config::{Item, RawBlock, SpecExpr};

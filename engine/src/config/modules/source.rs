@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::super::{RawBlock, diagnostics as say};
-use super::say as told;
+use super::diagnostics as told;
 use crate::address::Name;
 use crate::config::checker::place;
 use crate::config::constant::constant;
@@ -137,7 +137,7 @@ mod tests {
             ("", "./modules/x", "modules/x"),
             ("modules/x", "../y", "modules/y"),
             ("modules/x", "../../../y", "../y"),
-            ("../shared", "./a//b/.", "../shared/a/b"),
+            ("../common", "./a//b/.", "../common/a/b"),
             ("", ".", ""),
         ] {
             assert_eq!(joined(folder, path), expected, "{folder} {path}");

@@ -45,7 +45,7 @@ pub(super) fn base64_decode(a: &[Value]) -> Out {
     Ok(Value::string(text))
 }
 
-/// What a form sends: letters, digits and `-_.~` stay, a blank becomes `+`.
+/// Encodes text as a form sends it: letters, digits and `-_.~` stay, a blank becomes `+`.
 pub(super) fn url_encode(a: &[Value]) -> Out {
     let mut encoded = String::new();
     for byte in text(a, 0).bytes() {

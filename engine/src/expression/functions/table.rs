@@ -85,7 +85,7 @@ impl Function {
         self
     }
 
-    /// What it gives, for the reference page.
+    /// The result, for the reference page.
     const fn gives(mut self, gives: &'static str) -> Self {
         self.gives = gives;
         self

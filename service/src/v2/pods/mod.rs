@@ -1,6 +1,6 @@
 //! `/v2/pods`
 
-mod asked;
+mod requests;
 mod shown;
 
 use axum::response::Response;
@@ -15,7 +15,7 @@ use crate::problem::{Kind, Problem};
 use crate::rest::answer;
 use crate::rest::request::RestRequest;
 use crate::store::{Tx, objects};
-use asked::Asked;
+use requests::PodRequest;
 use shown::{pod_shape, shown};
 
 const ACTIONS: &[&str] = &["start", "stop", "restart", "terminate"];
@@ -29,11 +29,11 @@ pub(super) fn operations() -> Vec<Operation> {
             .query("includeClusterPods", flag().note("There are no clusters"))
             .gives(200, named("ListPodsResponse", listed)),
         op::post("/pods", "createPod", "Create a pod and start it", create)
-            .takes(asked::body())
+            .takes(requests::body())
             .gives(201, pod_shape()),
         op::get(ONE, "getPod", "Get a pod", read).gives(200, pod_shape()),
         op::patch(ONE, "updatePod", "Update a pod", update)
-            .takes(asked::change())
+            .takes(requests::change())
             .gives(200, pod_shape()),
         op::delete(ONE, "deletePod", "Terminate a pod; its volume goes with it", delete)
             .gives_nothing(204),
@@ -51,8 +51,8 @@ pub(super) fn operations() -> Vec<Operation> {
 }
 
 async fn create(request: RestRequest) -> Result<Response, Problem> {
-    let asked = Asked::create(request.fields()?)?;
-    let write = move |tx: &Tx<'_>| change::create(tx, asked.into_create(tx)?);
+    let wanted = PodRequest::create(request.fields()?)?;
+    let write = move |tx: &Tx<'_>| change::create(tx, wanted.into_create(tx)?);
     let pod = request.app.change_pods(write).await?;
     request.entry.object(&pod.id);
     request.app.say(&format!("pod {} made", pod.id));
@@ -73,10 +73,10 @@ async fn read(request: RestRequest) -> Result<Response, Problem> {
 }
 
 async fn update(request: RestRequest) -> Result<Response, Problem> {
-    let (id, asked) = (request.id.clone(), Asked::change(request.fields()?)?);
+    let (id, wanted) = (request.id.clone(), PodRequest::change(request.fields()?)?);
     let write = move |tx: &Tx<'_>| {
         let old: Pod = objects::get(tx.conn, &id)?;
-        change::update(tx, &id, asked.into_change(tx, &old)?)
+        change::update(tx, &id, wanted.into_change(tx, &old)?)
     };
     let pod = request.app.change_pods(write).await?;
     request.app.say(&format!("pod {} changed", pod.id));

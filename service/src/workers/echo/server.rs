@@ -31,7 +31,7 @@ use crate::auth::decode;
 const HEAD_MAX: u64 = 256 << 10;
 const BODY_MAX: u64 = 30 << 20;
 
-/// Where the server listens, and what it calls itself.
+/// The address of the server, and its name.
 struct Place {
     port: u16,
     health_port: u16,

@@ -10,7 +10,7 @@ use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 /// The largest frame.
 const FRAME_MAX: u64 = 16 << 20;
 
-/// What the answer to a handshake is made of, beside the key of the client.
+/// The constant that the answer to a handshake is made of, beside the key of the client.
 const MAGIC: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 const CLOSE: u8 = 8;

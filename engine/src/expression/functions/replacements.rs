@@ -1,4 +1,4 @@
-//! What stands here for functions that other languages have.
+//! Replacements for functions of other languages, for messages.
 
 /// Returns the advice where a function of Terraform or `OpenTofu` is missed.
 pub(super) fn of(name: &str) -> Option<&'static str> {

@@ -1,4 +1,4 @@
-//! What a request says about a pod.
+//! Requests about pods, read from version 2.
 
 use super::super::container;
 use crate::catalog::{self, CUDA_VERSIONS, DATA_CENTERS, GPUS_MAX, POD_CPU_FLAVORS};
@@ -69,17 +69,17 @@ struct Network {
 }
 
 /// The fields of a request.
-pub(super) struct Asked {
+pub(super) struct PodRequest {
     input: PodInput,
     template_id: Option<String>,
     network: Option<Vec<Network>>,
 }
 
-impl Asked {
+impl PodRequest {
     /// The fields of a request to make a pod.
-    pub(super) fn create(mut fields: Fields) -> Result<Asked, Problem> {
-        let mut asked = Asked::common(&mut fields)?;
-        let input = &mut asked.input;
+    pub(super) fn create(mut fields: Fields) -> Result<PodRequest, Problem> {
+        let mut request = PodRequest::common(&mut fields)?;
+        let input = &mut request.input;
         input.cloud = fields.text("cloud")?;
         input.data_center_ids = fields.texts("dataCenterIds")?;
         input.container.start_ssh = fields.flag("startSsh")?;
@@ -94,23 +94,23 @@ impl Asked {
         if has_gpu == has_cpu {
             return Err(Problem::invalid("exactly one of gpu and cpu must be given"));
         }
-        if has_cpu && asked.has_persistent() {
+        if has_cpu && request.has_persistent() {
             return Err(Problem::invalid("mounts.persistent needs a gpu; take mounts.network"));
         }
-        if asked.input.container.image_name.is_none() && asked.template_id.is_none() {
+        if request.input.container.image_name.is_none() && request.template_id.is_none() {
             return Err(Problem::new(Kind::Unprocessable, "image is required without templateId"));
         }
-        Ok(asked)
+        Ok(request)
     }
 
     /// The fields of a request to change a pod.
-    pub(super) fn change(mut fields: Fields) -> Result<Asked, Problem> {
-        let mut asked = Asked::common(&mut fields)?;
-        asked.input.locked = fields.flag("locked")?;
-        Ok(asked)
+    pub(super) fn change(mut fields: Fields) -> Result<PodRequest, Problem> {
+        let mut request = PodRequest::common(&mut fields)?;
+        request.input.locked = fields.flag("locked")?;
+        Ok(request)
     }
 
-    fn common(fields: &mut Fields) -> Result<Asked, Problem> {
+    fn common(fields: &mut Fields) -> Result<PodRequest, Problem> {
         let mut input = PodInput {
             name: fields.text("name")?,
             global_networking: fields.flag("globalNetworking")?,
@@ -119,16 +119,16 @@ impl Asked {
         };
         let template_id = fields.text("templateId")?;
         let network = read_mounts(fields, &mut input.container)?;
-        Ok(Asked { input, template_id, network })
+        Ok(PodRequest { input, template_id, network })
     }
 
     fn has_persistent(&self) -> bool {
         self.input.container.volume_in_gb.is_some()
     }
 
-    /// What is to be made. A template gives what the request leaves out, once.
+    /// The pod that a request asks for. A template gives what the request leaves out, once.
     pub(super) fn into_create(self, tx: &Tx<'_>) -> Result<PodInput, Problem> {
-        let Asked { mut input, template_id, network } = self;
+        let PodRequest { mut input, template_id, network } = self;
         let base = template_id.as_deref().map(|id| template(tx, id)).transpose()?;
         let network = network.into_iter().flatten().next();
         input.container = match &base {
@@ -145,12 +145,12 @@ impl Asked {
         Ok(input)
     }
 
-    /// What is to be changed of a pod. The kind of its mount is fixed.
+    /// The change that a request asks for. The kind of its mount is fixed.
     pub(super) fn into_change(self, tx: &Tx<'_>, old: &Pod) -> Result<PodInput, Problem> {
         if self.has_persistent() && !old.has_own_volume() {
             return Err(Problem::invalid("mounts.persistent cannot be added to a pod"));
         }
-        let Asked { mut input, template_id, network } = self;
+        let PodRequest { mut input, template_id, network } = self;
         if let Some(id) = template_id {
             let base = template(tx, &id)?;
             let given = with_environment_of(input.container, &base);
