@@ -696,13 +696,13 @@ fn validations_of_variables() {
     check_with(
         &["size=3", "token=abc"],
         VALIDATED,
-        r#"plumb.toml:4:14 error: a value that is not valid [var.size >= var.least] `least` is 10, `size` is 3 | The size must be 10 or more.
-         plumb.toml:14:29 error: a value that is not valid [length(var.token) > 3] `token` is a secret"#,
+        r"plumb.toml:4:14 error: a value that is not valid [var.size >= var.least] `least` is 10, `size` is 3 | The size must be 10 or more.
+         plumb.toml:14:29 error: a value that is not valid [length(var.token) > 3] `token` is a secret",
     );
     check_with(
         &["size=100", "token=long enough"],
         VALIDATED,
-        r#"plumb.toml:7:16 error: a value that is not valid [var.size < 100] `size` is 100 | The size must be below 100."#,
+        r"plumb.toml:7:16 error: a value that is not valid [var.size < 100] `size` is 100 | The size must be below 100.",
     );
     check(
         "[local]\nx = 1\n[variable.a]\ndefault = 'x'\nvalidation = [{ condition = 'var.a', message = 'm' }, \

@@ -474,7 +474,7 @@ fn of_yaml_and_csv() {
         evaluate(&parsed(r#"yamldecode(join("", [for i in range(65) : "["]))"#), &Names).is_err()
     );
     check(
-        r#"yamlencode([[1, 2], [{ a = 1, b = 2 }]])"#,
+        r"yamlencode([[1, 2], [{ a = 1, b = 2 }]])",
         r#""- - 1\n  - 2\n- - \"a\": 1\n    \"b\": 2\n""#,
     );
     check(
