@@ -3,6 +3,7 @@
 use juniper::{FieldResult, GraphQLObject, graphql_object};
 
 use super::endpoints::EndpointView;
+use super::flash::FlashApp;
 use super::pods::PodView;
 use super::templates::TemplateView;
 use super::{Ctx, int};
@@ -161,6 +162,11 @@ impl Account {
     /// Pods that are no workers.
     async fn pods(context: &Ctx) -> FieldResult<Vec<PodView>> {
         Ok(list::<Pod>(context).await?.into_iter().map(PodView::of).collect())
+    }
+
+    /// Apps that are built from code. This service builds nothing.
+    fn flash_apps() -> Vec<FlashApp> {
+        Vec::new()
     }
 
     fn serverless_discount() -> Option<ServerlessDiscount> {

@@ -25,6 +25,9 @@ pub(super) struct GpuLowestPriceInput {
     secure_cloud: Option<bool>,
     data_center_id: Option<String>,
     country_code: Option<String>,
+    include_ai_api: Option<bool>,
+    allowed_cuda_versions: Option<Vec<String>>,
+    compliance: Option<Vec<String>>,
 }
 
 /// The lowest price of a number of GPUs.

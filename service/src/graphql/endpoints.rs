@@ -50,6 +50,10 @@ impl EndpointView {
         None
     }
 
+    fn ide_pod_id() -> Option<String> {
+        None
+    }
+
     #[graphql(name = "activeBuildid")]
     fn active_build_id() -> Option<String> {
         None

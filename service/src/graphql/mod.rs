@@ -7,8 +7,10 @@
 
 mod account;
 mod catalog;
+mod cpus;
 mod document;
 mod endpoints;
+mod flash;
 mod inputs;
 mod mutation;
 mod pod_inputs;

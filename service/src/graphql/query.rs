@@ -5,6 +5,7 @@ use juniper::{FieldResult, graphql_object};
 use super::Ctx;
 use super::account::Account;
 use super::catalog::{GpuTypeFilter, GpuView};
+use super::cpus::{CpuFlavor, CpuFlavorInput};
 use super::pods::{self, PodFilter, PodView};
 use super::templates::TemplateView;
 use crate::catalog::gpus::{self, Gpu};
@@ -37,6 +38,11 @@ impl Query {
                 && ids.as_ref().is_none_or(|ids| ids.iter().any(|id| id == gpu.id))
         };
         gpus::all().iter().filter(wanted).map(GpuView).collect()
+    }
+
+    /// The CPU flavours, or the one with this id.
+    fn cpu_flavors(input: Option<CpuFlavorInput>) -> Vec<CpuFlavor> {
+        CpuFlavorInput::wanted(input)
     }
 
     /// A template by its id.

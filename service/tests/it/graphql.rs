@@ -272,3 +272,30 @@ async fn keys_and_secrets_are_those_of_the_other_interfaces() {
         json!([])
     );
 }
+
+#[tokio::test]
+async fn what_flash_asks_before_it_makes_an_endpoint_is_answered() {
+    let service = Harness::start().await;
+    let flavors = "query($flavor: CpuFlavorInput, $size: SpecificsInput) { \
+                   cpuFlavors(input: $flavor) { id specifics(input: $size) { stockStatus } } }";
+    let asked = |instance: &str| {
+        json!({ "flavor": { "id": "cpu3c" },
+        "size": { "dataCenterId": "EU-RO-1", "instanceId": instance } })
+    };
+    let there =
+        json!({ "cpuFlavors": [{ "id": "cpu3c", "specifics": { "stockStatus": "High" } }] });
+    assert_eq!(service.data(flavors, asked("cpu3c-2-4")).await, there);
+    let other = service.data(flavors, asked("cpu5c-2-4")).await;
+    assert_eq!(other["cpuFlavors"][0]["specifics"]["stockStatus"], Value::Null);
+    let price = "query($of: GpuLowestPriceInput) { \
+                 gpuTypes(input: { ids: [\"NVIDIA L4\"] }) { lowestPrice(input: $of) { stockStatus } } }";
+    let of = json!({ "of": { "gpuCount": 1, "includeAiApi": true, "compliance": [] } });
+    let stock = service.data(price, of).await;
+    assert_eq!(stock["gpuTypes"][0]["lowestPrice"]["stockStatus"], "High");
+    let apps = "{ myself { flashApps { id name flashEnvironments { id name state createdAt \
+                activeBuildId } flashBuilds { id createdAt } } } }";
+    assert_eq!(service.data(apps, json!({})).await["myself"]["flashApps"], json!([]));
+    service.endpoint(json!({})).await;
+    let endpoints = service.data("{ myself { endpoints { idePodId } } }", json!({})).await;
+    assert_eq!(endpoints["myself"]["endpoints"][0]["idePodId"], Value::Null);
+}

@@ -32,20 +32,31 @@ async fn run(command: &mut Command) -> Output {
 async fn install() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sdk");
     std::fs::create_dir_all(&folder).unwrap();
-    if !folder.join("venv/bin/runpod").exists() {
-        run(Command::new("python3").args(["-m", "venv"]).arg(folder.join("venv"))).await;
-        let mut pip = Command::new(folder.join("venv/bin/pip"));
-        run(pip.args(["install", "-q", "runpod==1.12.*"])).await;
-    }
-    if !folder.join("node_modules/runpod-sdk").exists() {
+    let python = ["runpod==1.12.*", "openai==3.*", "langchain-runpod==0.2.*", "runpod-flash==1.*"];
+    install_python(&folder.join("venv"), "runpod_flash", &python).await;
+    // It brings a command of the same name as the SDK's.
+    install_python(&folder.join("venv-cli"), "runpod_cli", &["runpod-cli==0.1.*"]).await;
+    if !folder.join("node_modules/ai").exists() {
         std::fs::write(folder.join("package.json"), "{}").unwrap();
-        run(Command::new("npm").args(["install", "runpod-sdk@1"]).current_dir(&folder)).await;
-    }
-    if !folder.join(MCP).exists() {
         let mut npm = Command::new("npm");
-        run(npm.args(["install", "@runpod/mcp-server@4"]).current_dir(&folder)).await;
+        npm.args(["install", "runpod-sdk@1", "@runpod/mcp-server@4"]);
+        npm.args(["@runpod/ai-sdk-provider@1", "ai@6"]);
+        run(npm.current_dir(&folder)).await;
     }
     folder
+}
+
+/// Makes a Python environment with these packages, unless this module is in it.
+async fn install_python(environment: &Path, module: &str, packages: &[&str]) {
+    let python = environment.join("bin/python");
+    let mut look = Command::new(&python);
+    look.args(["-W", "ignore", "-c", &format!("import {module}")]);
+    if look.output().await.is_ok_and(|found| found.status.success()) {
+        return;
+    }
+    run(Command::new("python3").args(["-m", "venv"]).arg(environment)).await;
+    let mut pip = Command::new(&python);
+    run(pip.args(["-m", "pip", "install", "-q"]).args(packages)).await;
 }
 
 async fn endpoint(service: &Harness, folder: &Path, handler: &str) -> String {
@@ -56,12 +67,20 @@ async fn endpoint(service: &Harness, folder: &Path, handler: &str) -> String {
     service.endpoint(json!({ "templateId": template })).await
 }
 
-#[tokio::test]
-async fn the_real_clients_and_workers_run_unmodified() {
-    if std::env::var_os("SERVICE_SDK_TESTS").is_none() {
+/// Says that these tests are skipped, where they are.
+fn is_skipped() -> bool {
+    let is_skipped = std::env::var_os("SERVICE_SDK_TESTS").is_none();
+    if is_skipped {
         // Not by a macro: what those print of a test that passes is kept back.
         let said = b"skipped: the real clients and workers, as SERVICE_SDK_TESTS is not set\n";
         std::io::stderr().write_all(said).unwrap();
+    }
+    is_skipped
+}
+
+#[tokio::test]
+async fn the_real_clients_and_workers_run_unmodified() {
+    if is_skipped() {
         return;
     }
     let folder = install().await;
@@ -72,9 +91,11 @@ async fn the_real_clients_and_workers_run_unmodified() {
     .await;
     let plain = endpoint(&service, &folder, "handler.py").await;
     let generator = endpoint(&service, &folder, "generator.py").await;
-    let mut python = Command::new(folder.join("venv/bin/python"));
-    python.arg(format!("{SDK}/client.py")).args([&plain, &generator, KEY]);
-    run(python.env("RUNPOD_ENDPOINT_BASE_URL", &service.addresses.queue)).await;
+    for name in ["client.py", "async_client.py"] {
+        let mut python = Command::new(folder.join("venv/bin/python"));
+        python.arg(format!("{SDK}/{name}")).args([&plain, &generator, KEY]);
+        run(python.env("RUNPOD_ENDPOINT_BASE_URL", &service.addresses.queue)).await;
+    }
     // The management calls take an account that has nothing yet.
     let empty = Harness::start().await;
     let base = empty.addresses.rest.strip_suffix("/v1").unwrap();
@@ -95,4 +116,43 @@ async fn the_real_clients_and_workers_run_unmodified() {
     let mut node = Command::new("node");
     node.arg(format!("{SDK}/client.cjs")).args([&plain, &generator, KEY, &service.addresses.queue]);
     run(node.env("NODE_PATH", folder.join("node_modules"))).await;
+}
+
+/// Clients of language models, and the SDK that makes endpoints from code.
+#[tokio::test]
+async fn clients_of_models_run_unmodified() {
+    if is_skipped() {
+        return;
+    }
+    let folder = install().await;
+    let service = Harness::with(|options| {
+        options.timing.ping_interval = Duration::from_secs(4);
+    })
+    .await;
+    let (queue, rest) = (&service.addresses.queue, &service.addresses.rest);
+    let model = endpoint(&service, &folder, "model.py").await;
+    let script = |environment: &str, name: &str| {
+        let mut python = Command::new(folder.join(environment).join("bin/python"));
+        python.args(["-W", "ignore"]).arg(format!("{SDK}/{name}"));
+        python
+    };
+    for (environment, name) in [
+        ("venv", "openai_client.py"),
+        ("venv", "langchain_client.py"),
+        ("venv-cli", "cli_client.py"),
+    ] {
+        run(script(environment, name).args([queue, &model, KEY])).await;
+    }
+    let mut flash = script("venv", "flash_client.py");
+    // It writes a log into the folder that it is started in.
+    flash
+        .current_dir(&folder)
+        .arg(&model)
+        .env("RUNPOD_API_KEY", KEY)
+        .env("RUNPOD_URL_MIXED_OK", "1");
+    flash.env("RUNPOD_API_BASE_URL", rest.strip_suffix("/v1").unwrap());
+    run(flash.env("RUNPOD_REST_API_URL", rest).env("RUNPOD_ENDPOINT_BASE_URL", queue)).await;
+    let mut node = Command::new("node");
+    node.arg(format!("{SDK}/ai_sdk.mjs")).arg(&folder).args([queue, &model, KEY]);
+    run(&mut node).await;
 }
