@@ -61,7 +61,7 @@ fn the_first_mistakes_of_a_terraform_user() {
     let address =
         said("[resource.value.a]\ninput = \"value.b\"\n[resource.value.b]\ninput = 1\n", 0);
     assert!(
-        address.contains("warning: a text that is the address of something in this spec"),
+        address.contains("warning: value.a: a text that is the address of something in this spec"),
         "{address}"
     );
     assert!(

@@ -74,8 +74,11 @@ fn a_missing_variable_is_no_missing_descriptor() {
         [resource.volume.v]\nname = \"${var.secret}\"\nsize = 5\ndata_center_id = \"EU-RO-1\"\nhue = 1\n";
     let project = Project::new(spec);
     project.write("vault.provider.toml", ASKING);
-    let refused = project.run(&["validate"]).expect(1).stderr;
-    assert!(!refused.contains("there is no provider"), "{refused}");
+    let unknown = project.run(&["validate"]).expect(0).stderr;
+    assert!(!unknown.contains("there is no provider"), "{unknown}");
+    assert!(unknown.contains("`secret`") && unknown.contains("`which`"), "{unknown}");
+    assert!(unknown.contains("the resources of the spec were not checked"), "{unknown}");
+    let refused = project.run(&["plan"]).expect(1).stderr;
     assert!(refused.contains("`secret`") && refused.contains("`which`"), "{refused}");
     // With all providers known, the resources are checked although a variable is missing.
     project.write(

@@ -54,6 +54,6 @@ fn without_values(unset: &[&str]) -> Diagnostic {
     let names: Vec<String> = unset.iter().map(|name| format!("`{name}`")).collect();
     let subject = if names.len() == 1 { "a variable has" } else { "some variables have" };
     Diagnostic::note(format!("{subject} no value: {}", names.join(", ")))
-        .detail("Types were checked. The rules of the resource types, which need values, were not.")
+        .detail("The rules of the resource types need values, so they were not checked.")
         .help("give values with --var or --var-file to check the rules, too")
 }
