@@ -110,24 +110,26 @@ impl App {
         self.fleet.pods(endpoint)
     }
 
-    /// Runs a write that changes endpoints or what their workers run. The autoscaler hears of it with
-    /// the write: a client that has left takes the rest of its request along.
+    /// Runs a write that changes endpoints or what their workers run. The autoscaler hears of it.
     pub(crate) async fn change<T, W>(self: &Arc<Self>, work: W) -> Result<T, Problem>
     where
         T: Send + 'static,
         W: FnOnce(&Tx<'_>) -> Result<T, Problem> + Send + 'static,
     {
-        let app = Arc::clone(self);
-        let write = move |tx: &Tx<'_>| {
-            let done = work(tx)?;
-            tx.after(move || app.endpoints_changed());
-            Ok(done)
-        };
-        self.store.write(write).await
+        self.write_and_tell(work, Self::endpoints_changed).await
     }
 
-    /// Runs a write that changes pods. The runner hears of it with the write.
+    /// Runs a write that changes pods. The runner hears of it.
     pub(crate) async fn change_pods<T, W>(self: &Arc<Self>, work: W) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Tx<'_>) -> Result<T, Problem> + Send + 'static,
+    {
+        self.write_and_tell(work, |app| app.pod_runner.pods_changed()).await
+    }
+
+    /// Runs a write, and `tell` with it: a client that has left takes the rest of its request along.
+    async fn write_and_tell<T, W>(self: &Arc<Self>, work: W, tell: fn(&Self)) -> Result<T, Problem>
     where
         T: Send + 'static,
         W: FnOnce(&Tx<'_>) -> Result<T, Problem> + Send + 'static,
@@ -135,7 +137,7 @@ impl App {
         let app = Arc::clone(self);
         let write = move |tx: &Tx<'_>| {
             let done = work(tx)?;
-            tx.after(move || app.pod_runner.pods_changed());
+            tx.after(move || tell(&app));
             Ok(done)
         };
         self.store.write(write).await

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::constant::literal_key;
+use super::convert::file_request;
 use super::scope::{Locals, PlainScope};
 use super::{Document, Item, SpecExpr, Variable, diagnostics as say};
 use crate::address::Name;
 use crate::diagnostics::Diagnostics;
 use crate::expression::check::{self, Types, Unresolved};
 use crate::expression::evaluate::evaluate;
-use crate::expression::visit::roots;
-use crate::expression::{Expr, Kind, Root};
+use crate::expression::visit::{roots, walk};
+use crate::expression::{Expr, ExprError, Kind, Range, Root};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -85,6 +86,11 @@ impl Checker<'_> {
     fn is_typed(&self, expr: &SpecExpr, want: &Type, diagnostics: &mut Diagnostics) -> bool {
         let mut errors = Vec::new();
         let ty = check::check(&expr.expr, self, &mut errors);
+        walk(&expr.expr, &mut |part| {
+            if file_request(part).is_some() {
+                errors.push(reads_a_file(part.range));
+            }
+        });
         if errors.is_empty() && !matches!(ty, Type::Any) && ty != *want {
             diagnostics.push(say::wrong_static_type(want, &ty, expr.span));
             return false;
@@ -154,5 +160,13 @@ impl Types for Checker<'_> {
         };
         let message = "a validation sees only variables".to_owned();
         Err(Unresolved { message, help: Some(help.to_owned()) })
+    }
+}
+
+fn reads_a_file(range: Range) -> ExprError {
+    ExprError {
+        range,
+        message: "a validation reads no files".to_owned(),
+        help: Some("hold the value against a variable, or write the text out".to_owned()),
     }
 }

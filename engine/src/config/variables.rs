@@ -60,6 +60,8 @@ pub(super) struct Declaration {
     pub(super) ty: Type,
     pub(super) default: Option<SpecExpr>,
     pub(super) is_sensitive: bool,
+    /// False if a null stands for the default, or is refused.
+    pub(super) is_nullable: bool,
     /// The values that it may have; none where it may have any.
     pub(super) allowed: Option<Vec<Value>>,
 }
@@ -137,17 +139,21 @@ impl Reader<'_> {
 
     fn declaration(&mut self) -> Declaration {
         let is_sensitive = self.flag("sensitive", false);
+        let is_nullable = self.flag("nullable", true);
         self.text("description");
         let default = self.constant("default");
         let ty = self.ty(default.as_ref());
         let default = default.and_then(|value| self.fitting("default", &value, &ty, is_sensitive));
+        if !is_nullable && default == Some(Value::Null) {
+            self.diagnostics.push(say::null_not_allowed(self.name, self.block.header));
+        }
         let default = default.map(|value| {
             let span =
                 self.block.items.get("default").map_or(self.block.header, |it| it.value.span);
             SpecExpr { expr: Expr::literal(value), span }
         });
         let allowed = self.allowed(&ty, is_sensitive);
-        Declaration { ty, default, is_sensitive, allowed }
+        Declaration { ty, default, is_sensitive, is_nullable, allowed }
     }
 
     /// The item under a key, unless what is wrong with it has been said.

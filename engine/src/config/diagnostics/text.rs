@@ -78,8 +78,8 @@ pub fn more_errors(path: &str, omitted: usize) -> Diagnostic {
 /// The rest of the spec was not looked at.
 pub fn not_checked() -> Diagnostic {
     Diagnostic::error("the spec was not checked any further")
-        .detail("A file could not be read whole, so what seems missing may stand in it.")
-        .help("fix the TOML first")
+        .detail("What seems missing may stand in what could not be read.")
+        .help("fix what is said above first")
 }
 
 /// A block or a key that is there already.

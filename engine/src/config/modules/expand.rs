@@ -8,11 +8,11 @@ use super::diagnostics as say;
 use super::instances::{self, Instance, KnownValues};
 use super::references::{self, Entry, References};
 use crate::address::{Address, Block, ModulePath, Name};
-use crate::config::diagnostics::not_allowed;
+use crate::config::diagnostics::{not_allowed, null_not_allowed};
 use crate::config::validations;
 use crate::config::{Document, Item, LocalConfig, ModuleSource, RawBlock, SpecExpr, Variable};
 use crate::diagnostics::{Diagnostics, Span};
-use crate::expression::{Call as FunctionCall, Expr, Kind, Root};
+use crate::expression::{BinaryOp, Call as FunctionCall, Conditional, Expr, Kind, Root};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -274,7 +274,13 @@ impl Expansion<'_> {
         for (name, input) in &module.inputs {
             let given = call.raw.items.get(name);
             let mut value = match (given, &input.default) {
-                (Some(item), _) => self.in_whole(caller, instance.entry.clone(), &item.value),
+                (Some(item), default) => {
+                    let value = self.in_whole(caller, instance.entry.clone(), &item.value);
+                    match default {
+                        Some(default) if !input.is_nullable => or_default(value, default),
+                        _ => value,
+                    }
+                }
                 (None, Some(default)) => default.clone(),
                 (None, None) => SpecExpr { expr: Expr::literal(Value::Null), span: call.at() },
             };
@@ -288,16 +294,21 @@ impl Expansion<'_> {
         }
     }
 
-    /// Holds the inputs that are known before planning against `allowed` and `validation` of their variables.
+    /// Holds the inputs that are known before planning against `nullable`, `allowed` and `validation` of their variables.
     fn check_inputs(&mut self, call: &Call<'_>, module: &Module, instance: &Instance) {
         let (mut known, mut unknown) = (BTreeMap::new(), BTreeSet::new());
         for (name, input) in &module.inputs {
+            let given = call.raw.items.get(name);
             let local = references::input(&instance.path, name);
-            let Some(value) = instances::known_local(&local, &self.known()) else {
+            let value = instances::known_local(&local, &self.known());
+            let Some(value) = value.filter(|_| given.is_some() || input.default.is_some()) else {
                 unknown.insert(name.clone());
                 continue;
             };
-            let at = call.raw.items.get(name).map_or(call.at(), |item| item.value.span);
+            let at = given.map_or(call.at(), |item| item.value.span);
+            if given.is_some() && !input.is_nullable && value.value.is_null() {
+                self.diagnostics.push(null_not_allowed(name, at));
+            }
             if let Some(allowed) = &input.allowed
                 && !allowed.iter().any(|one| one.same(&value.value))
             {
@@ -424,6 +435,24 @@ impl Expansion<'_> {
         }
         self.locals.insert(name, LocalConfig { value, ty });
     }
+}
+
+/// A value, or the default where it is null.
+fn or_default(value: SpecExpr, default: &SpecExpr) -> SpecExpr {
+    let is_known = matches!(&value.expr.kind, Kind::Literal(known) if !known.is_null());
+    if is_known {
+        return value;
+    }
+    let SpecExpr { expr, span } = value;
+    let range = expr.range;
+    let null = Expr { kind: Kind::Literal(Value::Null), range };
+    let is_null = Kind::Binary(BinaryOp::Equal, Box::new(expr.clone()), Box::new(null));
+    let choice = Conditional {
+        condition: Expr { kind: is_null, range },
+        yes: Expr { kind: default.expr.kind.clone(), range },
+        no: expr,
+    };
+    SpecExpr { expr: Expr { kind: Kind::Conditional(Box::new(choice)), range }, span }
 }
 
 /// A value that counts as sensitive.

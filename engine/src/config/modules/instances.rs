@@ -22,6 +22,13 @@ pub(super) struct KnownValues<'a> {
     pub(super) locals: &'a BTreeMap<Name, LocalConfig>,
 }
 
+impl<'a> KnownValues<'a> {
+    fn scope(&self) -> BeforePlanning<'a> {
+        let Self { variables, files, locals } = *self;
+        BeforePlanning { plain: PlainScope { variables, locals: Locals::new(locals), files } }
+    }
+}
+
 /// One instance of a call.
 pub(super) struct Instance {
     pub(super) path: ModulePath,
@@ -74,12 +81,7 @@ fn computed(
     value: &SpecExpr,
     known: &KnownValues<'_>,
 ) -> Result<Datum, Box<Diagnostic>> {
-    let plain = PlainScope {
-        variables: known.variables,
-        locals: Locals::new(known.locals),
-        files: known.files,
-    };
-    let scope = BeforePlanning { plain };
+    let scope = known.scope();
     let datum = evaluate(&value.expr, &scope).map_err(|error| {
         Box::new(say::not_known(key, &error.message, value.span_of(error.range)))
     })?;
@@ -98,12 +100,7 @@ fn computed(
 
 /// The value of a local, if it is known before planning.
 pub(super) fn known_local(name: &Name, known: &KnownValues<'_>) -> Option<Datum> {
-    let plain = PlainScope {
-        variables: known.variables,
-        locals: Locals::new(known.locals),
-        files: known.files,
-    };
-    let scope = BeforePlanning { plain };
+    let scope = known.scope();
     let value = scope.plain.locals.get(name, &scope).ok()?;
     value.value.is_known().then_some(value)
 }

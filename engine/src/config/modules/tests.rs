@@ -340,3 +340,45 @@ fn inputs_meet_the_conditions_of_the_module() {
         modules/x/plumb.toml:7:24 error: a value that is not valid [var.size % 2 == 0] `size` is 5 | an even size is needed"#,
     );
 }
+
+#[test]
+fn null_stands_for_the_default_of_what_is_not_nullable() {
+    check(
+        r#"[module.x]
+        source = "./modules/x"
+        size = "${null}"
+        region = "${value.own.id}"
+        [resource.value.own]
+--- modules/x/plumb.toml
+        [variable.size]
+        default = 3
+        nullable = false
+        [variable.region]
+        default = "eu"
+        nullable = false
+"#,
+        r#"value.own by builtin:
+        module.x = {}
+        module.x.var.region = value.own.id == null ? "eu" : value.own.id
+        module.x.var.size = null == null ? 3 : null"#,
+    );
+    refuse(
+        r#"[module.x]
+        source = "./modules/x"
+        size = "${null}"
+        other = "${null}"
+        [module.empty]
+        source = "./modules/x"
+--- modules/x/plumb.toml
+        [variable.size]
+        type = "integer"
+        nullable = false
+        [variable.other]
+        default = 1
+        nullable = "what"
+"#,
+        r#"plumb.toml:3:16 error: a variable has no value ["${null}"] `size` is null, and has `nullable = false` | give it a value, or a default that is not null
+        plumb.toml:5:9 error: missing input [[module.empty]] the module needs `size` | add the missing lines to this block
+        modules/x/plumb.toml:6:20 error: wrong type ["what"] expected boolean"#,
+    );
+}

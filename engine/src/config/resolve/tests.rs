@@ -300,7 +300,7 @@ fn torn_documents_are_not_checked() {
     let config = check(
         "[resource.value.a]\nvalue = 1\nx = \n",
         "plumb.toml:3:5 error: invalid TOML [] string values must be quoted, expected literal string
-         error: the spec was not checked any further A file could not be read whole, so what seems missing may stand in it. | fix the TOML first",
+         error: the spec was not checked any further What seems missing may stand in what could not be read. | fix what is said above first",
     );
     assert!(config.resources.is_empty());
 }
@@ -703,6 +703,10 @@ fn validations_of_variables() {
         &["size=100", "token=long enough"],
         VALIDATED,
         r"plumb.toml:7:16 error: a value that is not valid [var.size < 100] `size` is 100 | The size must be below 100.",
+    );
+    check(
+        "[variable.a]\ndefault = 'x'\nvalidation = { condition = 'var.a == file(\"good.txt\")', message = 'm' }\n",
+        r#"plumb.toml:3:38 error: a validation reads no files [file("good.txt")] | hold the value against a variable, or write the text out"#,
     );
     check(
         "[local]\nx = 1\n[variable.a]\ndefault = 'x'\nvalidation = [{ condition = 'var.a', message = 'm' }, \
