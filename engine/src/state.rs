@@ -255,15 +255,12 @@ mod tests {
     }
 
     #[test]
-    fn typed_ids_are_one_segment_of_an_address() {
-        for good in ["abc123", "a.b", "a_b-c:d@e", "ü"] {
+    fn typed_ids_do_not_step_out_of_an_address() {
+        for good in ["abc123", "a.b", "a_b-c:d@e", "ü", "/|jobs", "a/b", "a?b=c", "a#b"] {
             assert_eq!(ObjectId::typed(good).unwrap().0.as_ref(), good);
         }
         let long = "a".repeat(257);
-        for bad in [
-            "", "a/b", "..", ".", "a..b", "a?b=c", "a#b", "%2e", "a\\b", "a\nb", "a b", "a\0",
-            &long,
-        ] {
+        for bad in ["", "..", ".", "a..b", "a/../b", "%2e", "a\\b", "a\nb", "a b", "a\0", &long] {
             assert!(ObjectId::typed(bad).is_err(), "{bad:?}");
         }
     }

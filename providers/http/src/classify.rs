@@ -40,7 +40,7 @@ impl Failure {
     }
 
     /// With what the server said, masked.
-    fn said(mut self, said: String) -> Self {
+    pub(crate) fn said(mut self, said: String) -> Self {
         self.error = self.error.said(said);
         self
     }

@@ -7,6 +7,7 @@
 
 mod access;
 mod calls;
+mod children;
 mod classify;
 mod client;
 mod codec;
@@ -15,6 +16,7 @@ mod direct;
 mod empty;
 mod graphql;
 mod key;
+mod key_parts;
 mod limits;
 mod link;
 mod list_items;

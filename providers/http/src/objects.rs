@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 
 use crate::codec;
 use crate::descriptor::model::Api;
+use crate::key_parts;
 use crate::partial_json;
 use crate::subject::Subject;
 use crate::template::CallScope;
@@ -23,11 +24,23 @@ impl Subject<'_> {
         json: &Json,
         id: Option<&ObjectId>,
     ) -> Result<Object, String> {
+        self.object_below(api, json, id, &Attributes::new())
+    }
+
+    /// The same, with the attributes that it repeats of its parent.
+    pub(crate) fn object_below(
+        &self,
+        api: &Name,
+        json: &Json,
+        id: Option<&ObjectId>,
+        of_parent: &Attributes,
+    ) -> Result<Object, String> {
         if !json.is_object() {
             let reason = partial_json::unreadable(json);
             return Err(reason.unwrap_or("it shows no object where one was expected").to_owned());
         }
-        let attributes = self.attributes(api, json)?;
+        let mut attributes = self.attributes(api, json)?;
+        attributes.extend(of_parent.clone());
         match self.shown_id(&attributes).or_else(|| id.cloned()) {
             Some(id) => Ok(Object { id, attributes }),
             None => Err(format!("it shows no `{}`", self.model.key)),
@@ -46,6 +59,21 @@ impl Subject<'_> {
     /// Returns the expression of the key, where it is made of several attributes.
     pub(crate) fn derived_key(&self) -> Option<&Expr> {
         self.schema.attributes.get(&self.model.key)?.derived.as_ref()
+    }
+
+    /// Returns the attributes that an id is made of. None where the key is made of one attribute alone, or where the
+    /// id can be split in more than one way.
+    pub(crate) fn key_parts(&self, id: &ObjectId) -> Option<Attributes> {
+        let parts = key_parts::split(self.derived_key()?, &id.0)?;
+        let typed = parts.into_iter().map(|(name, text)| {
+            let ty = &self.schema.attributes.get(name)?.ty;
+            let value = match ty {
+                Type::Integer => Value::Integer(text.parse().ok()?),
+                ty => Value::string(text).convert(ty).ok()?,
+            };
+            Some((name.clone(), value))
+        });
+        typed.collect()
     }
 
     /// Returns true if an answer shows nothing that has an id, as one that only names an operation.

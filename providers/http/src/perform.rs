@@ -193,6 +193,7 @@ impl Act<'_> {
             id: self.call.id.map(|id| &*id.0).or_else(|| self.drawn_id()),
             id_attribute: Some(&self.subject.model.key),
             nonce: self.call.nonce.map(|nonce| &*nonce.0),
+            parent: None,
         }
     }
 

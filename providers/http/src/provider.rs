@@ -1,6 +1,6 @@
 //! A descriptor, configured: the provider that the rest of Plumb sees.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,26 +11,22 @@ use engine::digest::Digest;
 use engine::journal::PhaseRef;
 use engine::schema::ProviderSchema;
 use engine::state::ObjectId;
-use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
+use provider_port::{Call, Error, Lookup, Object, Provider, Reply};
 
 use crate::access::{Access, missing};
 use crate::calls::Caller;
 use crate::descriptor::Descriptor;
 use crate::key::Key;
 use crate::settings::Settings;
-use crate::shared::Shared;
-use crate::subject::Subject;
+use crate::subject::{Subject, Types};
 
 /// A provider that its descriptor describes.
 pub struct HttpProvider {
-    descriptor: Arc<Descriptor>,
-    schema: Arc<ProviderSchema>,
+    types: Types,
     caller: Caller,
     account: Option<Digest>,
     service: Option<String>,
     missing: Diagnostics,
-    /// The lists in which single objects are looked up, by type.
-    lists: BTreeMap<Name, Shared>,
 }
 
 impl HttpProvider {
@@ -48,13 +44,11 @@ impl HttpProvider {
         let account = account(&descriptor, &access, settings.at_home);
         let service = service(&access, settings.at_home);
         Ok(Self {
-            schema: Arc::new(descriptor.schema_at(&access.addresses)),
+            types: Types::new(descriptor.clone(), descriptor.schema_at(&access.addresses)),
             missing: missing(&descriptor, &access),
             caller: Caller::new(&descriptor, access, settings),
             account,
             service,
-            lists: descriptor.types.keys().map(|ty| (ty.clone(), Shared::default())).collect(),
-            descriptor,
         })
     }
 
@@ -71,17 +65,11 @@ impl HttpProvider {
 
     /// The descriptor that it interprets.
     pub fn descriptor(&self) -> &Descriptor {
-        &self.descriptor
+        &self.types.descriptor
     }
 
     fn subject(&self, ty: &str) -> Result<Subject<'_>, Error> {
-        let types = (self.descriptor.types.get(ty), self.schema.types.get(ty));
-        if let (Some(model), Some(schema)) = types {
-            let shared = &self.lists[&*schema.name];
-            return Ok(Subject { caller: &self.caller, model, schema, shared, masker: None });
-        }
-        let message = format!("the provider {} has no resource type `{ty}`", self.descriptor.name);
-        Err(Error::new(Kind::Rejected, message))
+        Ok(Subject::of(&self.types, &self.caller, ty)?)
     }
 }
 
@@ -114,7 +102,7 @@ fn service(access: &Access, at_home: bool) -> Option<String> {
 #[async_trait]
 impl Provider for HttpProvider {
     fn schema(&self) -> Arc<ProviderSchema> {
-        self.schema.clone()
+        self.types.schema.clone()
     }
 
     async fn list(&self, ty: &str) -> Result<Vec<Object>, Error> {
@@ -146,6 +134,6 @@ impl Provider for HttpProvider {
     }
 
     fn concurrency(&self) -> usize {
-        self.descriptor.concurrency()
+        self.types.descriptor.concurrency()
     }
 }

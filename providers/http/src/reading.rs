@@ -14,6 +14,7 @@ use provider_port::{Kind, Lookup, Object};
 use serde_json::Value as Json;
 
 use crate::calls::{Payload, Shown};
+use crate::children::Item;
 use crate::classify::Failure;
 use crate::descriptor::model::{CallModel, ListCall, Paging, ReadCall};
 use crate::empty::Look;
@@ -36,15 +37,19 @@ impl Subject<'_> {
     /// All objects: the lists side by side, joined by id. What two lists show is the first's word;
     /// an object that only one of them shows is there.
     pub(crate) async fn list(&self) -> Result<Listing, Failure> {
-        let any = CallScope::default();
-        let lists = join_all(self.model.list.iter().map(|list| self.items(list, &any))).await;
+        self.list_beside(None).await
+    }
+
+    /// The same; where the attributes of a `child` name its parent, the objects below that one only.
+    async fn list_beside(&self, child: Option<&Attributes>) -> Result<Listing, Failure> {
+        let lists = join_all(self.model.list.iter().map(|list| self.list_items(list, child))).await;
         let mut listing = Listing::default();
         let mut objects: BTreeMap<ObjectId, Look> = BTreeMap::new();
         for (number, (list, items)) in self.model.list.iter().zip(lists).enumerate() {
             let empties = self.empties(&list.call.api, &[SeenIn::List]);
             let mut listed = BTreeSet::new();
-            for item in items? {
-                match self.object(&list.call.api, &item, None) {
+            for Item { json: item, of_parent } in items? {
+                match self.object_below(&list.call.api, &item, None, &of_parent) {
                     Ok(object) => {
                         let is_new = listed.insert(object.id.clone());
                         let look = objects.entry(object.id.clone()).or_default();
@@ -71,15 +76,22 @@ impl Subject<'_> {
         Ok(listing)
     }
 
-    /// The lists, for who looks for one object.
-    async fn shared_list(&self) -> Result<Arc<Listing>, Failure> {
-        let listed = self.shared.list(self.list()).await;
+    /// The lists, for who looks for one object: below its parent only, where what is known of it names that.
+    pub(crate) async fn shared_list(
+        &self,
+        child: Option<&Attributes>,
+    ) -> Result<Arc<Listing>, Failure> {
+        let parent = child.and_then(|child| self.parent_of(child));
+        let listed = match parent {
+            Some(parent) => self.shared.below(&parent).list(self.list_beside(child)).await,
+            None => self.shared.whole().list(self.list()).await,
+        };
         listed.map_err(|failure| failure.masked_by(&self.masker()))
     }
 
     /// One object, out of the lists.
     async fn listed(&self, id: &ObjectId) -> Result<Object, Failure> {
-        let listing = self.shared_list().await?;
+        let listing = self.shared_list(self.key_parts(id).as_ref()).await?;
         if let Some(trouble) = listing.trouble_of(id) {
             return Err(trouble.clone());
         }
@@ -93,7 +105,12 @@ impl Subject<'_> {
         if names.is_empty() {
             return Ok(Attributes::new());
         }
-        let mut named = self.listed(id).await?.attributes;
+        let parts = self.key_parts(id).unwrap_or_default();
+        let mut named = if names.iter().all(|name| parts.contains_key(name)) {
+            parts
+        } else {
+            self.listed(id).await?.attributes
+        };
         named.retain(|name, _| names.contains(name));
         Ok(named)
     }
@@ -206,14 +223,14 @@ impl Subject<'_> {
                     let name = object.attributes.get(attribute).and_then(Value::as_str);
                     name.is_some_and(|name| lookup.nonce.is(name))
                 };
-                let listing = self.shared_list().await?;
+                let listing = self.shared_list(lookup.desired).await?;
                 listing.refuse_unfit(|name| lookup.nonce.is(name))?;
                 Ok(listing.objects.iter().filter(|o| has_name(o)).cloned().collect())
             }
             Identity::UniqueName { attribute } => {
                 let wanted = self.wanted_name(attribute, lookup)?;
                 let has_name = |object: &Object| object.attributes.get(attribute) == Some(&wanted);
-                let listing = self.shared_list().await?;
+                let listing = self.shared_list(lookup.desired).await?;
                 listing.refuse_unfit(|name| wanted.as_str() == Some(name))?;
                 Ok(listing.objects.iter().filter(|o| has_name(o)).cloned().collect())
             }
@@ -388,7 +405,11 @@ impl Subject<'_> {
     }
 
     /// The items of a list, page by page.
-    async fn items(&self, list: &ListCall, scope: &CallScope<'_>) -> Result<Vec<Json>, Failure> {
+    pub(crate) async fn items(
+        &self,
+        list: &ListCall,
+        scope: &CallScope<'_>,
+    ) -> Result<Vec<Json>, Failure> {
         let mut prepared = self.prepare(&list.call, scope)?;
         let first = match &prepared.payload {
             Payload::Rest { path, .. } => path.clone(),
@@ -402,9 +423,9 @@ impl Subject<'_> {
             {
                 *path = page.path(&first, paging);
             }
-            prepared.names_object = page.may_be_none();
+            prepared.names_object = page.may_be_none() || scope.parent.is_some();
             let shown = match self.caller.call(&prepared, &|_| {}).await {
-                Err(failure) if prepared.names_object && failure.error.kind == Kind::NotFound => {
+                Err(failure) if page.may_be_none() && failure.error.kind == Kind::NotFound => {
                     return Ok(items);
                 }
                 other => other?,

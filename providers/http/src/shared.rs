@@ -5,15 +5,38 @@
 //! a list is under way waits, and then shares the next one with all that wait: a list that began before may
 //! not show its object.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 
+use engine::state::ObjectId;
 use tokio::sync::Mutex;
 
 use crate::classify::Failure;
 use crate::listing::Listing;
 
 /// The lists of one type.
+#[derive(Default)]
+pub(crate) struct SharedLists {
+    whole: Shared,
+    /// The lists below one parent each, by its id.
+    below: std::sync::Mutex<BTreeMap<ObjectId, Arc<Shared>>>,
+}
+
+impl SharedLists {
+    /// The list of everything.
+    pub(crate) fn whole(&self) -> &Shared {
+        &self.whole
+    }
+
+    /// The list below one parent.
+    pub(crate) fn below(&self, parent: &ObjectId) -> Arc<Shared> {
+        let mut below = self.below.lock().unwrap_or_else(PoisonError::into_inner);
+        below.entry(parent.clone()).or_default().clone()
+    }
+}
+
+/// One list for all who look at the same time.
 #[derive(Default)]
 pub(crate) struct Shared {
     /// The number of callers that have come so far.

@@ -1,33 +1,71 @@
 //! One resource type of a configured provider, and the calls that look at it.
 
-use engine::schema::TypeSchema;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use engine::address::Name;
+use engine::schema::{ProviderSchema, TypeSchema};
 use engine::state::ObjectId;
 use engine::value::Attributes;
 use provider_port::{Error, Kind, Secrets};
 
 use crate::calls::{Caller, Payload, Prepared};
 use crate::classify::Failure;
-use crate::descriptor::model::{Argument, CallModel, Request, TypeModel};
+use crate::descriptor::model::{Argument, CallModel, Descriptor, Request, TypeModel};
 use crate::graphql::Selection;
 use crate::masker::{Masker, SecretNames};
-use crate::shared::Shared;
+use crate::shared::SharedLists;
 use crate::template::{CallScope, Unfilled};
 use crate::wire::encode;
+
+/// The types of a configured provider.
+pub(crate) struct Types {
+    pub(crate) descriptor: Arc<Descriptor>,
+    /// The types as the engine knows them, with addresses in their derivations.
+    pub(crate) schema: Arc<ProviderSchema>,
+    /// The lists in which single objects are looked up, by type.
+    lists: BTreeMap<Name, SharedLists>,
+}
+
+impl Types {
+    pub(crate) fn new(descriptor: Arc<Descriptor>, schema: ProviderSchema) -> Self {
+        let lists =
+            descriptor.types.keys().map(|ty| (ty.clone(), SharedLists::default())).collect();
+        Self { descriptor, schema: Arc::new(schema), lists }
+    }
+}
 
 /// One type of a configured provider.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'a> {
+    pub(crate) types: &'a Types,
     pub(crate) caller: &'a Caller,
     pub(crate) model: &'a TypeModel,
     /// The type as the engine knows it, with addresses in its derivations.
     pub(crate) schema: &'a TypeSchema,
     /// Its lists, for all who look for one object at the same time.
-    pub(crate) shared: &'a Shared,
+    pub(crate) shared: &'a SharedLists,
     /// The masker of the call that these calls belong to; none outside of a change.
     pub(crate) masker: Option<&'a Masker>,
 }
 
 impl<'a> Subject<'a> {
+    /// One type of a provider, by name.
+    pub(crate) fn of(types: &'a Types, caller: &'a Caller, ty: &str) -> Result<Self, Failure> {
+        let Types { descriptor, schema, lists } = types;
+        let found = (descriptor.types.get(ty), schema.types.get(ty), lists.get(ty));
+        if let (Some(model), Some(schema), Some(shared)) = found {
+            return Ok(Subject { types, caller, model, schema, shared, masker: None });
+        }
+        let message = format!("the provider {} has no resource type `{ty}`", descriptor.name);
+        Err(Failure::new(Kind::Rejected, message))
+    }
+
+    /// Another type of the provider.
+    pub(crate) fn other(&self, ty: &str) -> Result<Self, Failure> {
+        Subject::of(self.types, self.caller, ty)
+    }
+
     pub(crate) fn not_found(&self, id: &ObjectId) -> Failure {
         Failure::new(Kind::NotFound, format!("there is no {} {id}", self.schema.name))
     }

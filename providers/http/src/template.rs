@@ -19,6 +19,9 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 /// The name that stands for the nonce of a create.
 pub(crate) const ONE_TIME: &str = "one_time";
 
+/// The name that stands for the parent of what is listed.
+pub(crate) const PARENT: &str = "parent";
+
 /// A value with parts to fill in.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ValueTemplate(pub(crate) Expr);
@@ -185,6 +188,8 @@ pub(crate) struct CallScope<'a> {
     pub(crate) id: Option<&'a str>,
     pub(crate) id_attribute: Option<&'a str>,
     pub(crate) nonce: Option<&'a str>,
+    /// The parent of what is listed.
+    pub(crate) parent: Option<&'a Attributes>,
 }
 
 impl CallScope<'_> {
@@ -227,6 +232,9 @@ impl Scope for CallScope<'_> {
         if let (ONE_TIME, Some(nonce)) = (&**name, self.nonce) {
             return Ok(Value::string(nonce).into());
         }
+        if let (PARENT, Some(parent)) = (&**name, self.parent) {
+            return Ok(Value::map(parent.clone()).into());
+        }
         if let (Some(id), true) = (self.id, self.id_attribute == Some(&**name)) {
             return Ok(Value::string(id).into());
         }
@@ -268,6 +276,19 @@ pub(crate) fn names(expr: &Expr) -> Vec<Name> {
     });
     names.retain(|name| !bound.contains(name));
     names
+}
+
+/// The attributes of one name that an expression uses, such as `id` of `parent.id`.
+pub(crate) fn members(expr: &Expr, of: &str) -> Vec<Name> {
+    let mut members = Vec::new();
+    walk(expr, &mut |part| {
+        if let Kind::Attribute(base, name) = &part.kind
+            && matches!(&base.kind, Kind::Root(Root::Named(root)) if &**root == of)
+        {
+            members.push(name.clone());
+        }
+    });
+    members
 }
 
 #[cfg(test)]

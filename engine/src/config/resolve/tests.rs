@@ -667,7 +667,7 @@ fn wrong_imports_are_shown_where_they_stand() {
         plumb.toml:9:14 error: import to an unknown resource ["box.c"] there is no resource `box.c` | did you mean `box.a`?
         plumb.toml:12:14 error: an import names one instance ["box.b"] `box.b` has for_each, and this names all its instances | write the key, too: `box.b[KEY]`
         plumb.toml:15:14 error: an import names one instance ["box.a[x]"] `box.a` has no for_each, so it has no keys | write `box.a`
-        plumb.toml:19:14 error: invalid id ["../x"] it could lead to another address: `/`, `\`, `?`, `#`, `%` and `..` are refused | write the id as the API shows it
+        plumb.toml:19:14 error: invalid id ["../x"] it could lead to another address: `\`, `%` and `..` are refused | write the id as the API shows it
         plumb.toml:20:9 error: missing key [[[import]]] this import has no `id` | add `id = …`
         plumb.toml:22:9 error: unknown key [idd] an import has no `idd` | did you mean `id`?
         plumb.toml:26:9 error: imported twice [[[import]]] another import names the same object or the same address (plumb.toml:23:9: this one) | keep one of them"#,

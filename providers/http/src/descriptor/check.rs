@@ -12,7 +12,7 @@ use engine::types::{Field, Type};
 use super::diagnostics;
 use super::model::{CallModel, ProgramModel, SendsModel, TypeModel};
 use super::reader::Reader;
-use crate::template::{ONE_TIME, names};
+use crate::template::{ONE_TIME, PARENT, names};
 
 /// One type under scrutiny.
 struct Check<'a> {
@@ -110,12 +110,24 @@ impl<'a> Check<'a> {
         }
         let when = self.all_programs().filter_map(|p| p.when.as_ref()).flat_map(names).collect();
         self.known_all(when, "`when`", self.span);
-        let lists = self.model.list.iter().flat_map(|list| list.call.names());
-        if let Some(name) = lists.into_iter().next() {
-            self.say(
+        self.lists();
+    }
+
+    /// A list is filled in with nothing, or with the parent of what it lists.
+    fn lists(&mut self) {
+        let has_parent = self.model.parent.is_some();
+        let named =
+            self.model.list.iter().flat_map(|list| {
+                list.call.names().into_iter().map(move |name| (name, list.call.span))
+            });
+        let odd = named.into_iter().find(|(name, _)| !has_parent || &**name != PARENT);
+        if let Some((name, span)) = odd {
+            self.say_at(
+                span,
                 "a list cannot depend on an object",
                 &format!("its call names `{name}`"),
-                "list with a call that has no parts to fill in",
+                "list with a call that has no parts to fill in, or once for each parent: with `${parent.id}`, \
+                 and `parent = { type = \"zone\", attributes = { zone = \"id\" } }`",
             );
         }
     }
@@ -126,7 +138,8 @@ impl<'a> Check<'a> {
             for name in sorted(call.names()) {
                 self.known(&name, "`read`", call.span);
                 let is_there = self.model.attributes.contains_key(&name);
-                if !is_there || name == self.model.key || self.model.is_listed(&name) {
+                let is_known = name == self.model.key || self.model.is_part_of_key(&name);
+                if !is_there || is_known || self.model.is_listed(&name) {
                     continue;
                 }
                 let summary = "`read` cannot be filled in with what no list shows";

@@ -9,6 +9,7 @@ mod call;
 mod check;
 mod diagnostics;
 pub(crate) mod model;
+mod parent;
 mod program;
 mod reader;
 mod rows;
@@ -94,6 +95,7 @@ fn read(reader: &mut Reader, table: &DeTable<'_>, text: &str) -> Option<Descript
         }
     }
     check::held_types(reader, &models, &spans);
+    parent::check(reader, &models);
     rows::check(reader, &context.apis, &models);
     let mut provider = Keys::of(reader, provider?, "provider")?;
     let name = provider.must(reader, "name").and_then(|node| reader.text(node, "name"));

@@ -12,8 +12,9 @@ use engine::expression::Expr;
 use engine::schema::{Attribute, Identity, Operation, ReplaceOrder, Rule, SeenIn};
 
 use crate::codec::Codec;
+use crate::key_parts;
 pub(crate) use crate::naming::Naming;
-use crate::template::{PathTemplate, ValueTemplate, names};
+use crate::template::{PARENT, PathTemplate, ValueTemplate, members, names};
 pub(crate) use crate::transport::Method;
 
 /// A provider as its descriptor describes it.
@@ -56,7 +57,18 @@ impl TypeModel {
 
     /// Returns true if an object that no list shows is one that no read shows either.
     pub(crate) fn is_seen_by_lists(&self) -> bool {
-        self.read.is_empty() || !self.named_by_reads().is_empty()
+        self.read.is_empty() || !self.named_by_reads().iter().all(|name| self.is_part_of_key(name))
+    }
+
+    /// Returns true if an attribute can be told from the id.
+    pub(crate) fn is_part_of_key(&self, name: &Name) -> bool {
+        let key = self.attributes.get(&self.key).and_then(|it| it.schema.derived.as_ref());
+        key.is_some_and(|key| key_parts::splits(key) && names(key).contains(name))
+    }
+
+    /// Returns true if an attribute has the value of one of the parent.
+    pub(crate) fn repeats_parent(&self, name: &Name) -> bool {
+        self.parent.as_ref().is_some_and(|parent| parent.attributes.contains_key(name))
     }
 
     /// Returns true if lists show an attribute, or all that it derives from.
@@ -64,8 +76,9 @@ impl TypeModel {
         let shows = |name: &Name| {
             let Some(attribute) = self.attributes.get(name) else { return false };
             let is_read = |api| attribute.wires.get(api).is_some_and(|it| it.read_at.is_some());
-            attribute.schema.seen_in == SeenIn::List
-                && self.list.iter().any(|list| is_read(&list.call.api))
+            self.repeats_parent(name)
+                || attribute.schema.seen_in == SeenIn::List
+                    && self.list.iter().any(|list| is_read(&list.call.api))
         };
         let derived = self.attributes.get(name).and_then(|it| it.schema.derived.as_ref());
         match derived {
@@ -154,10 +167,21 @@ pub(crate) enum Meaning {
     Done,
 }
 
+/// The type below whose objects the objects of another type stand.
+#[derive(Clone, Debug)]
+pub(crate) struct Parent {
+    pub(crate) ty: Name,
+    /// The attributes of a child, and the attributes of its parent that they repeat.
+    pub(crate) attributes: BTreeMap<Name, Name>,
+    /// Its place in the descriptor.
+    pub(crate) span: Span,
+}
+
 /// A resource type.
 #[derive(Clone, Debug)]
 pub(crate) struct TypeModel {
     pub(crate) description: String,
+    pub(crate) parent: Option<Parent>,
     pub(crate) attributes: BTreeMap<Name, AttributeModel>,
     /// The calls that list all objects, joined by the key.
     pub(crate) list: Vec<ListCall>,
@@ -237,6 +261,18 @@ impl CallModel {
         let mut names = self.names_in_path();
         names.extend(self.names_beside_path());
         names
+    }
+
+    /// Returns true if it is made once for each parent.
+    pub(crate) fn names_parent(&self) -> bool {
+        self.names().iter().any(|name| &**name == PARENT)
+    }
+
+    /// The attributes of a parent that its templates use, as in `${parent.id}`.
+    pub(crate) fn names_of_parent(&self) -> BTreeSet<Name> {
+        let Request::Rest { path, .. } = &self.request else { return BTreeSet::new() };
+        let values = path.segments.iter().chain(path.query.iter().map(|(_, value)| value));
+        values.flat_map(|value| members(&value.0, PARENT)).collect()
     }
 
     /// The names that its path uses.

@@ -5,6 +5,8 @@ use engine::schema::SeenIn;
 
 use super::*;
 
+mod parents;
+
 const GOOD: &str = r#"
 [provider]
 name = "acme"
@@ -113,26 +115,26 @@ for_each = { type = "integer", one_of = ["@gone"], default = "x" }
 name = { type = "string", derived = "${naem}", holds = "slef" }
 "#;
     insta::assert_snapshot!(said(text), @r#"
-4:7 a descriptor holds no key [this is read by everyone] -> name an environment variable: key = { env = "…" }
-7:8 the authentication sends no key [`value` must hold ${key} exactly once] -> write it like `value = "Bearer ${key}"`
-8:1 this row would match every error [it has neither `match` nor `status`] -> say which errors it knows
-10:7 `self` cannot be the name of a type -> choose another name, and give the API's name with `wire`
-10:7 there is no type `slef` -> did you mean `self`?
-10:7 type `self`: a derivation names the attribute `naem`, which it lacks -> did you mean `name`?
-10:7 type `self`: a list cannot depend on an object [its call names `id`] -> list with a call that has no parts to fill in
-10:7 type `self`: a one-time name is never given [the first phase of a create does not send it as `name`] -> send `name = "${one_time}"`, or name another attribute with `name_attribute`
-10:7 type `self`: a one-time name is never taken back [a create has one phase] -> add a phase `{ name = "activate", … }` that sends the real name
-10:7 type `self`: its key names the attribute `id`, which it lacks -> known are for_each, name
-10:7 type `self`: only texts have lists of allowed values [`for_each` is of type integer] -> use `min` and `max` for numbers
-10:7 type `self`: there is no `update` [`for_each` could not be changed] -> add `update`, or give the attributes `on_change = "replace"`
-10:7 type `self`: what is derived cannot be given [`name` is derived and not computed] -> add `computed = true`
-13:56 there is no error of this API `in_use` -> there is none
-14:12 the phase does nothing [it has neither `call` nor `until`] -> add a call, or leave the phase out
-14:23 `within` has the wrong form [found `5x`] -> `within` wants a duration such as "250ms", "10s" or "5m"
-16:1 `for_each` cannot be the name of an attribute -> choose another name, and give the API's name with `wire`
-16:41 there is no enumeration `gone` -> there is none
-16:62 the default does not fit [expected integer, found string] -> the attribute is of type integer
-"#);
+    4:7 a descriptor holds no key [this is read by everyone] -> name an environment variable: key = { env = "…" }
+    7:8 the authentication sends no key [`value` must hold ${key} exactly once] -> write it like `value = "Bearer ${key}"`
+    8:1 this row would match every error [it has neither `match` nor `status`] -> say which errors it knows
+    10:7 `self` cannot be the name of a type -> choose another name, and give the API's name with `wire`
+    10:7 there is no type `slef` -> did you mean `self`?
+    10:7 type `self`: a derivation names the attribute `naem`, which it lacks -> did you mean `name`?
+    10:7 type `self`: a one-time name is never given [the first phase of a create does not send it as `name`] -> send `name = "${one_time}"`, or name another attribute with `name_attribute`
+    10:7 type `self`: a one-time name is never taken back [a create has one phase] -> add a phase `{ name = "activate", … }` that sends the real name
+    10:7 type `self`: its key names the attribute `id`, which it lacks -> known are for_each, name
+    10:7 type `self`: only texts have lists of allowed values [`for_each` is of type integer] -> use `min` and `max` for numbers
+    10:7 type `self`: there is no `update` [`for_each` could not be changed] -> add `update`, or give the attributes `on_change = "replace"`
+    10:7 type `self`: what is derived cannot be given [`name` is derived and not computed] -> add `computed = true`
+    11:8 type `self`: a list cannot depend on an object [its call names `id`] -> list with a call that has no parts to fill in, or once for each parent: with `${parent.id}`, and `parent = { type = "zone", attributes = { zone = "id" } }`
+    13:56 there is no error of this API `in_use` -> there is none
+    14:12 the phase does nothing [it has neither `call` nor `until`] -> add a call, or leave the phase out
+    14:23 `within` has the wrong form [found `5x`] -> `within` wants a duration such as "250ms", "10s" or "5m"
+    16:1 `for_each` cannot be the name of an attribute -> choose another name, and give the API's name with `wire`
+    16:41 there is no enumeration `gone` -> there is none
+    16:62 the default does not fit [expected integer, found string] -> the attribute is of type integer
+    "#);
 }
 
 /// Nothing to call is said by saying nothing.

@@ -9,7 +9,7 @@ use engine::schema::{Identity, Presence, ReplaceOrder};
 
 use super::model::{AttributeModel, ProgramModel, TypeModel};
 use super::reader::{Keys, Node, Reader, named};
-use super::{Context, attribute, call, check, diagnostics, program};
+use super::{Context, attribute, call, check, diagnostics, parent, program};
 
 pub(super) fn read(
     reader: &mut Reader,
@@ -21,6 +21,10 @@ pub(super) fn read(
     let mut keys = Keys::of(reader, node, &format!("type `{name}`"))?;
     keys.header = span.start as usize..span.end as usize;
     let mut attributes = attributes(reader, context, &mut keys);
+    let parent = keys.node("parent").and_then(|node| parent::read(reader, node));
+    if let Some(parent) = &parent {
+        parent::show(parent, &mut attributes);
+    }
     let list = keys.must(reader, "list").map(|node| call::lists(reader, context, node));
     let read = keys.node("read").map(|node| call::reads(reader, context, node));
     let find = keys.node("find").and_then(|node| call::search(reader, context, node));
@@ -56,6 +60,7 @@ pub(super) fn read(
     };
     let model = TypeModel {
         description: keys.text(reader, "description").unwrap_or_default(),
+        parent,
         list: list.unwrap_or_default(),
         read: read.unwrap_or_default(),
         find,

@@ -6,6 +6,7 @@ mod acme;
 mod answers;
 mod auth;
 mod changes;
+mod children;
 mod empties;
 mod graphql;
 mod ids;
