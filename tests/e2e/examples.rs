@@ -94,7 +94,7 @@ pub(crate) fn compare(example: &str, file: &str, text: &str) {
 #[test]
 fn every_example_has_a_test() {
     let examples = names(&folder());
-    assert_eq!(examples, ["acme", "environments", "glue", "quickstart", "regions"]);
+    assert_eq!(examples, ["acme", "environments", "glue", "quickstart", "regions", "team"]);
 }
 
 #[test]
@@ -126,6 +126,29 @@ fn environments_protects_prod_alone() {
         assert!(refused.stderr.contains(word), "{}", refused.stderr);
     }
     assert_eq!(service.mutations().len(), before, "nothing was called");
+}
+
+/// Three environments, each with a state and a plan of its own, share the modules beside them.
+#[test]
+fn team() {
+    for (environment, objects) in [("dev", 9), ("staging", 10), ("prod", 10)] {
+        let project = Project::new("");
+        std::fs::create_dir(project.path(".git")).expect("modules stay in their repository");
+        for part in ["modules/storage", "modules/serving", environment] {
+            let file = format!("{part}/plumb.toml");
+            let text = std::fs::read(folder().join("team").join(&file)).expect("a file of team");
+            project.write(&file, text);
+        }
+        let service = Service::start(&project.path(environment).join(".plumb/service"), &[]);
+        let run = |command: &[&str]| project.run(&[&["-C", environment], command].concat()).expect(0);
+        run(&["validate"]);
+        let golden = format!("{environment}/plan.txt");
+        compare("team", &golden, &readable(&run(&["plan"]).stdout, &service));
+        let applied = run(&["apply", "--yes"]).said();
+        assert!(applied.contains(&format!("{objects} created")), "{applied}");
+        let again = run(&["plan", "--detailed-exitcode"]).stdout;
+        assert!(again.contains("No changes"), "{again}");
+    }
 }
 
 #[test]
