@@ -33,6 +33,10 @@ pub(crate) const LOG: &str = "PLUMB_LOG";
 /// The format of the log.
 pub(crate) const LOG_FORMAT: &str = "PLUMB_LOG_FORMAT";
 
+/// The folder that stands for `.plumb` in the commands of `plumb test`. The state is in files there, whatever the
+/// spec says.
+pub(crate) const TEST_FOLDER: &str = "PLUMB_TEST_FOLDER";
+
 /// The variables that Plumb reads and whose names begin with `PLUMB_`, without those that a spec declares.
 const KNOWN: [&str; 11] = [
     REST_URL,

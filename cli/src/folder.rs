@@ -9,7 +9,7 @@ use engine::plan::file::Inputs;
 use state::Store;
 use state::cipher::Cipher;
 
-use crate::environment::cipher;
+use crate::environment::{self, cipher};
 use crate::error::CommandError;
 use crate::spec_text::{self, SpecText};
 use crate::store_location::{self, MustBe};
@@ -30,6 +30,8 @@ pub(crate) struct Folder {
     text: Arc<Mutex<Option<SpecText>>>,
     /// The spec of a plan file, which stands for the folder's own.
     saved: Option<Arc<Inputs>>,
+    /// The folder that stands for `.plumb`, in a step of `plumb test`.
+    throw_away: Option<PathBuf>,
 }
 
 impl Folder {
@@ -43,6 +45,7 @@ impl Folder {
                 settings: Arc::default(),
                 text: Arc::default(),
                 saved: None,
+                throw_away: environment::any(environment::TEST_FOLDER).map(PathBuf::from),
             }),
             Ok(_) => Err(CommandError::new(format!("{} is no folder", path.display()))),
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -77,7 +80,7 @@ impl Folder {
 
     /// Returns the folder for Plumb's own files.
     pub(crate) fn plumb(&self) -> PathBuf {
-        self.join(STATE_FOLDER)
+        self.throw_away.clone().unwrap_or_else(|| self.join(STATE_FOLDER))
     }
 
     /// Returns the data folder of the service that commands start. It is no link: one that a repository
@@ -132,6 +135,9 @@ impl Folder {
     pub(crate) fn settings(&self) -> Result<&StateSettings, CommandError> {
         if let Some(known) = self.settings.get() {
             return Ok(known);
+        }
+        if self.throw_away.is_some() {
+            return Ok(self.settings.get_or_init(StateSettings::file));
         }
         let text = self.read_spec()?;
         let settings = text.as_ref().map_or(Ok(StateSettings::file()), store_location::settings);

@@ -33,3 +33,4 @@ mod secret_sweep;
 mod secrets;
 mod state;
 mod state_encryption;
+mod test_command;

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
-pub(crate) use plans::{Apply, Check, Destroy, Drift, Import, Plan, Planning, Running, Validate};
+pub(crate) use plans::{Apply, Check, Destroy, Drift, Import, Plan, Planning, Running, Test, Validate};
 pub(crate) use serve::{KeyCommand, KeyCreate, Serve, ServeCommand, ServiceFolder};
 pub(crate) use shared::{FolderArg, Form, PlanFormat, SpecArgs, duration};
 pub(crate) use state::{OutputArgs, Resolve, Show, State, Unlock};
@@ -146,6 +146,11 @@ pub(crate) enum Command {
         after_help = "Examples:\n  plumb check\n  plumb check --json environments/prod\n\nExit status 1 when a check fails. The job of a check runs for real, for at most 90 seconds unless the check says otherwise."
     )]
     Check(Check),
+    /// Run the tests of the spec against a throw-away service
+    #[command(
+        after_help = "Examples:\n  plumb test\n  plumb test tests/sizes.test.toml\n  plumb test --json\n\nTests are the files NAME.test.toml in the folder of the spec and in its folder `tests`. Each has an own state and an own service, which end with it. No key of the environment is used."
+    )]
+    Test(Test),
     /// Submit jobs to endpoints and follow them
     #[command(
         subcommand,

@@ -41,6 +41,17 @@ pub(crate) struct Validate {
     pub(crate) spec: SpecArgs,
 }
 
+/// `plumb test`.
+#[derive(Debug, Args)]
+pub(crate) struct Test {
+    /// The test files; without one, all
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// `plumb plan`.
 #[derive(Debug, Args)]
 pub(crate) struct Plan {

@@ -16,6 +16,7 @@ mod schema;
 pub(crate) mod serve;
 mod show;
 mod state;
+mod test;
 mod unlock;
 mod validate;
 mod version;
@@ -43,6 +44,7 @@ pub(crate) fn run(cli: &Cli, output: &Arc<Output>) -> Result<Status, CommandErro
         Command::Resolve(args) => resolve::run(base, args, output),
         Command::Unlock(args) => unlock::run(base, args, output),
         Command::Check(args) => check::run(base, args, output),
+        Command::Test(args) => test::run(base, args, output),
         Command::Job(job) => job::run(base, job, output),
         Command::Serve(args) => serve::run(base, args, output),
         Command::Schema(args) => schema::run(args, output),
