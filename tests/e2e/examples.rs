@@ -140,7 +140,8 @@ fn team() {
             project.write(&file, text);
         }
         let service = Service::start(&project.path(environment).join(".plumb/service"), &[]);
-        let run = |command: &[&str]| project.run(&[&["-C", environment], command].concat()).expect(0);
+        let run =
+            |command: &[&str]| project.run(&[&["-C", environment], command].concat()).expect(0);
         run(&["validate"]);
         let golden = format!("{environment}/plan.txt");
         compare("team", &golden, &readable(&run(&["plan"]).stdout, &service));

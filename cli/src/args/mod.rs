@@ -12,7 +12,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
-pub(crate) use plans::{Apply, Check, Destroy, Drift, Import, Plan, Planning, Running, Test, Validate};
+pub(crate) use plans::{
+    Apply, Check, Destroy, Drift, Import, Plan, Planning, Running, Test, Validate,
+};
 pub(crate) use serve::{KeyCommand, KeyCreate, Serve, ServeCommand, ServiceFolder};
 pub(crate) use shared::{FolderArg, Form, PlanFormat, SpecArgs, duration};
 pub(crate) use state::{OutputArgs, Resolve, Show, State, Unlock};

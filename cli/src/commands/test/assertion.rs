@@ -78,9 +78,7 @@ fn is_reference(expr: &Expr) -> bool {
     match &expr.kind {
         Kind::Root(Root::Named(_) | Root::Resource(_)) => true,
         Kind::Attribute(base, _) => is_reference(base),
-        Kind::Index(base, index) => {
-            is_reference(base) && matches!(index.kind, Kind::Literal(_))
-        }
+        Kind::Index(base, index) => is_reference(base) && matches!(index.kind, Kind::Literal(_)),
         _ => false,
     }
 }
@@ -165,7 +163,10 @@ mod tests {
             ("endpoint.chat.workers_max <= 3 && value.a[\"x\"].input == 1", "holds"),
             ("length(value.a) == 1", "holds"),
             ("startswith(outputs.url, \"https\")", "outputs.url is \"http://x\""),
-            ("objects[\"endpoint.chat\"].workers_max > 3", "objects[\"endpoint.chat\"].workers_max is 3"),
+            (
+                "objects[\"endpoint.chat\"].workers_max > 3",
+                "objects[\"endpoint.chat\"].workers_max is 3",
+            ),
             ("endpoint.chat.workers_max", "it is no boolean: 3"),
             ("endpoint.other.id == 1", "there is no endpoint.other in the state after this step"),
         ] {

@@ -97,17 +97,17 @@ pub(super) struct Assertion {
 
 impl Assertion {
     /// Its expression. The text is one with or without `${…}` around it.
-    pub(super) fn expression(&self, file: FileId) -> Result<Expr, Diagnostic> {
+    pub(super) fn expression(&self, file: FileId) -> Result<Expr, Box<Diagnostic>> {
         let text = self.assert.get_ref().trim();
         let inner = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
         expression(inner.unwrap_or(text), Dialect::Spec).map_err(|error| {
             let found = Diagnostic::error("an assertion that is no expression")
                 .at(span(file, &self.assert))
                 .label(error.message);
-            match error.help {
+            Box::new(match error.help {
                 Some(help) => found.help(help),
                 None => found,
-            }
+            })
         })
     }
 }
@@ -143,7 +143,7 @@ pub(super) fn read(
     }
     for step in &file.step {
         let errors = step.check.values().filter_map(|check| check.expression(id).err());
-        errors.for_each(|error| found.push(error));
+        errors.for_each(|error| found.push(*error));
     }
     if found.is_empty() { Ok((file, id)) } else { Err(found) }
 }

@@ -172,7 +172,7 @@ async fn run_step(
         let expr = match check.expression(file) {
             Ok(expr) => expr,
             Err(error) => {
-                found.push(error);
+                found.push(*error);
                 continue;
             }
         };

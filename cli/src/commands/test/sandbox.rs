@@ -86,7 +86,9 @@ impl<'a> Sandbox<'a> {
             }
         };
         let mut said = text(&output.stderr);
-        answers.iter().for_each(|answer| sentences(answer, &mut said));
+        for answer in &answers {
+            sentences(answer, &mut said);
+        }
         let first = answers.into_iter().next().unwrap_or_default();
         let plan = match run {
             Run::Plan => first,
@@ -103,14 +105,12 @@ impl<'a> Sandbox<'a> {
     }
 
     /// Writes the values of a step to a file of variables.
-    fn values(
-        &self,
-        variables: &BTreeMap<String, toml::Value>,
-    ) -> Result<PathBuf, CommandError> {
+    fn values(&self, variables: &BTreeMap<String, toml::Value>) -> Result<PathBuf, CommandError> {
         let mut all = self.file.variables.clone();
         all.extend(variables.iter().map(|(name, value)| (name.clone(), value.clone())));
-        let text = toml::to_string(&all)
-            .map_err(|error| CommandError::caused("cannot write the variables of a step", &error))?;
+        let text = toml::to_string(&all).map_err(|error| {
+            CommandError::caused("cannot write the variables of a step", &error)
+        })?;
         let path = self.folder.path().join("step.vars.toml");
         std::fs::write(&path, text).map_err(|error| cannot_run(&error))?;
         Ok(path)
