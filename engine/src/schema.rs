@@ -102,7 +102,9 @@ impl TypeSchema {
     /// sends nothing is all that is done about what changes.
     pub fn sends(&self, phase: PhaseRef, name: &Name, changed: &BTreeSet<Name>) -> bool {
         match self.phase(phase) {
-            Some(model) if model.sends == Sends::Changed => changed.contains(name),
+            Some(model) if model.sends == Sends::Changed => {
+                changed.contains(name) && model.carries(name)
+            }
             Some(_) if self.acts_only(phase) => changed.contains(name),
             Some(_) => self.sets(phase, name),
             None => false,

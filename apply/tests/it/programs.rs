@@ -3,7 +3,8 @@
 use engine::expression::parse::{Dialect, expression};
 use engine::plan::input::{Options, Target};
 
-use crate::world::World;
+use crate::cloud::Fault;
+use crate::world::{World, converges};
 
 /// A cloud whose images of one kind are made by calls of their own.
 fn world() -> World {
@@ -63,4 +64,62 @@ async fn what_the_api_fills_in_chooses_no_program() {
     });
     let text = world.plan_text("[resource.image.i]\nname = \"i\"\n").await;
     assert!(text.contains("s1 = activate image.i"), "{text}");
+}
+
+const HOST: &str = "[resource.host.h]\nname = \"h\"\nsize = 1\n";
+
+/// A cloud that starts a host again where its size changes, and only there.
+fn resizing() -> World {
+    let mut world = World::new();
+    world.cloud.change_type("host", |host| {
+        let mut resize = host.update[0].clone();
+        resize.when = Some(expression("size != old.size", Dialect::Names).unwrap());
+        host.update[0].phases.truncate(1);
+        host.update.insert(0, resize);
+    });
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_is_chosen_by_what_changes() {
+    let world = resizing();
+    world.apply(HOST).await.unwrap();
+    let named = HOST.replace("\"h\"", "\"other\"");
+    assert_eq!(
+        world.plan_text(&named).await,
+        "update host.h [name]\ns0 = update host.h (host-1)\n"
+    );
+    converges(&world, &named).await;
+    let sized = named.replace("size = 1", "size = 2");
+    let text =
+        "update host.h [size]\ns0 = update host.h (host-1)\ns1 = update host.h (host-1) after s0\n";
+    assert_eq!(world.plan_text(&sized).await, text);
+    converges(&world, &sized).await;
+}
+
+/// The size is changed, and the host is not started yet. Nothing differs any more, and the start is due.
+#[tokio::test(start_paused = true)]
+async fn a_begun_program_is_finished_though_nothing_differs_any_more() {
+    let world = resizing();
+    world.apply(HOST).await.unwrap();
+    let sized = HOST.replace("size = 1", "size = 2");
+    world.cloud.strike(1, Fault::Refused);
+    world.apply(&sized).await.unwrap();
+    let text = world.plan_text(&sized).await;
+    assert_eq!(text, "update host.h []\ns0 = update host.h (host-1)\n");
+    converges(&world, &sized).await;
+}
+
+/// The size is wanted no more as it was: it is not sent again, and what was begun to be stopped is started.
+#[tokio::test(start_paused = true)]
+async fn a_begun_program_sends_no_more_before_another_one() {
+    let world = resizing();
+    world.apply(HOST).await.unwrap();
+    world.cloud.strike(0, Fault::Refused);
+    world.apply(&HOST.replace("size = 1", "size = 2")).await.unwrap();
+    let named = HOST.replace("\"h\"", "\"other\"");
+    let text = "update host.h [name]\ns0 = update host.h (host-1)\n\
+                s1 = update host.h (host-1) after s0\n";
+    assert_eq!(world.plan_text(&named).await, text);
+    converges(&world, &named).await;
 }

@@ -92,12 +92,18 @@ fn no_phase_twice(plan: &Plan, notes: &mut Vec<String>) {
 }
 
 fn phases_in_order(plan: &Plan, notes: &mut Vec<String>) {
-    let mut last: FxHashMap<(usize, ProgramKind), (usize, StepId)> = FxHashMap::default();
+    let mut last: FxHashMap<(usize, ProgramKind), (PhaseRef, StepId)> = FxHashMap::default();
     for step in &plan.steps {
-        let Some(PhaseRef { kind, phase, .. }) = step.phase else { continue };
-        if let Some((before, id)) = last.insert((step.change, kind), (phase, step.id))
-            && (phase != before + 1 || !step.needs.contains(&id))
-        {
+        let Some(phase) = step.phase else { continue };
+        let Some((before, id)) = last.insert((step.change, phase.kind), (phase, step.id)) else {
+            continue;
+        };
+        // An update that is followed by another one may leave phases out.
+        let follows = phase.program != before.program
+            || phase.phase == before.phase + 1
+            || phase.kind == ProgramKind::Update && phase.phase > before.phase;
+        if !follows || !step.needs.contains(&id) {
+            let before = before.phase;
             notes.push(format!("step {} does not follow phase {before} of its change", step.id));
         }
     }

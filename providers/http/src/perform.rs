@@ -138,7 +138,8 @@ impl Subject<'_> {
             let news = call.desired.get(name).is_some_and(is_news);
             let given = attribute.schema.presence != Presence::Computed;
             let writable = |call: &&CallModel| attribute.is_written_to(&call.api);
-            let sent = calls.iter().any(writable) || in_address.contains(name);
+            let told = attribute.is_only_shown() && phases.iter().any(|it| it.tells(name));
+            let sent = calls.iter().any(writable) || in_address.contains(name) || told;
             if news && given && !attribute.wires.is_empty() && !sent {
                 let message = format!("this {} takes no `{name}`", self.schema.name);
                 return Err(Error::new(Kind::Rejected, message).help(format!(

@@ -159,8 +159,12 @@ async fn program(
     changed: &BTreeSet<Name>,
 ) -> Result<Option<Object>, String> {
     let programs = schema.programs(step.kind);
-    let judged = if step.kind == ProgramKind::Delete { live } else { desired };
-    let index = choose(programs, judged)
+    let judged = match step.kind {
+        ProgramKind::Create => Judged { attributes: desired, old: None },
+        ProgramKind::Update => Judged { attributes: desired, old: Some(live) },
+        ProgramKind::Delete => Judged { attributes: live, old: Some(live) },
+    };
+    let index = choose(programs, &judged)
         .ok_or_else(|| format!("{:?} of {} has no program that applies", step.kind, schema.name))?;
     let phases = programs[index].phases.len();
     let mut object: Option<Object> = None;
@@ -197,21 +201,30 @@ async fn program(
     Ok(object)
 }
 
-fn choose(programs: &[Program], object: &Attributes) -> Option<usize> {
+fn choose(programs: &[Program], judged: &Judged<'_>) -> Option<usize> {
     programs.iter().position(|program| match &program.when {
         None => true,
-        Some(when) => evaluate::evaluate(when, &Named(object))
-            .is_ok_and(|datum| datum.value == Value::Bool(true)),
+        Some(when) => {
+            evaluate::evaluate(when, judged).is_ok_and(|datum| datum.value == Value::Bool(true))
+        }
     })
 }
 
-/// The attributes of an object by name; one that is not there is null.
-struct Named<'a>(&'a Attributes);
+/// The objects that a `when` sees: the attributes of one by name, null where one is not there, and `old`.
+struct Judged<'a> {
+    attributes: &'a Attributes,
+    old: Option<&'a Attributes>,
+}
 
-impl Scope for Named<'_> {
+impl Scope for Judged<'_> {
     fn root(&self, root: &Root) -> Result<Datum, String> {
         match root {
-            Root::Named(name) => Ok(self.0.get(name).cloned().unwrap_or(Value::Null).into()),
+            Root::Named(name) if &**name == "old" => {
+                Ok(self.old.map_or(Value::Null, |old| Value::map(old.clone())).into())
+            }
+            Root::Named(name) => {
+                Ok(self.attributes.get(name).cloned().unwrap_or(Value::Null).into())
+            }
             other => Err(format!("{other:?} means nothing here")),
         }
     }
@@ -330,7 +343,7 @@ async fn again(
     id: &ObjectId,
     live: &Attributes,
 ) -> Result<(), String> {
-    let program = choose(&schema.delete, live);
+    let program = choose(&schema.delete, &Judged { attributes: live, old: Some(live) });
     let program = program.ok_or_else(|| format!("no delete of {} applies", schema.name))?;
     let phases = schema.delete[program].phases.len();
     let call = Call {

@@ -6,11 +6,11 @@ use crate::address::{Address, Block, Name};
 use crate::config::ResourceConfig;
 use crate::diagnostics::Diagnostics;
 use crate::expression::{Expr, Kind, Root, visit};
-use crate::plan::decide::programs::answer;
+use crate::plan::decide::programs::{Judged, OLD, answer};
 use crate::plan::draft::Draft;
 use crate::plan::{Action, diagnostics};
 use crate::schema::Program;
-use crate::value::{Attributes, Value};
+use crate::value::Value;
 
 /// Refuses a draft whose program would be chosen by what is not known yet: another one might run
 /// than its value calls for.
@@ -24,7 +24,11 @@ pub(in crate::plan) fn check(resource: &ResourceConfig, draft: &Draft, found: &m
     };
     // Most types have one program for everything.
     let (Some(after), [_, _, ..]) = (change.after.as_deref(), &**programs) else { return };
-    if let Some((when, sources)) = open_question(programs, after, &change.address) {
+    let judged = match change.action {
+        Action::Create | Action::Replace => Judged::made(Some(after)),
+        _ => Judged::changed(change.before.as_deref(), Some(after)),
+    };
+    if let Some((when, sources)) = open_question(programs, judged, &change.address) {
         let asked = asked(when);
         found.push(diagnostics::program_unknown(resource, &change.address, (&asked, &sources)));
     }
@@ -33,12 +37,12 @@ pub(in crate::plan) fn check(resource: &ResourceConfig, draft: &Draft, found: &m
 /// The `when` that has to be answered to choose, and cannot be; with what its answer comes from.
 fn open_question<'p>(
     programs: &'p [Program],
-    object: &Attributes,
+    judged: Judged<'_>,
     address: &Address,
 ) -> Option<(&'p Expr, BTreeSet<Block>)> {
     for program in programs {
         let when = program.when.as_ref()?;
-        match answer(when, object) {
+        match answer(when, judged) {
             Some(Value::Bool(true)) => return None,
             Some(Value::Unknown(unknown)) => {
                 let sources = sources(&unknown.residual, address);
@@ -67,11 +71,13 @@ fn sources(residual: &Expr, address: &Address) -> Option<BTreeSet<Block>> {
     (!is_own).then_some(sources)
 }
 
-/// The attributes that a `when` asks for.
+/// The attributes of the planned object that a `when` asks for.
 fn asked(when: &Expr) -> BTreeSet<Name> {
     let mut asked = BTreeSet::new();
     visit::walk(when, &mut |part| {
-        if let Kind::Root(Root::Named(name)) = &part.kind {
+        if let Kind::Root(Root::Named(name)) = &part.kind
+            && &**name != OLD
+        {
             asked.insert(name.clone());
         }
     });

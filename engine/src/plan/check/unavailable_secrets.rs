@@ -7,7 +7,7 @@ use crate::address::Name;
 use crate::config::ResourceConfig;
 use crate::diagnostics::Diagnostic;
 use crate::journal::ProgramKind;
-use crate::plan::decide::programs::choose;
+use crate::plan::decide::programs::{Judged, choose};
 use crate::plan::draft::Draft;
 use crate::plan::{Action, Lack, Missing, Why};
 use crate::schema::{Phase, Sends};
@@ -46,11 +46,18 @@ fn is_sent(draft: &Draft, name: &Name, is_kept: bool) -> bool {
 fn phases(draft: &Draft) -> Vec<&Phase> {
     let mut phases = Vec::new();
     let mut changed = draft.changed.clone();
-    if let Some((rest, all)) = draft.rest() {
-        phases.extend(all.iter().skip(rest.from + usize::from(rest.called)));
+    let rest = draft.rest();
+    if let Some((rest, all)) = rest {
         changed.retain(|name| rest.kind == ProgramKind::Update || !rest.carries(all, name));
     }
-    let program = choose(&draft.schema.update, draft.change.after.as_deref());
+    if let Some((rest, all)) = rest {
+        let left = rest.left(all, !changed.is_empty());
+        let calls = left.filter(|index| !rest.called || *index > rest.from);
+        phases.extend(calls.map(|index| &all[index]));
+    }
+    let change = &draft.change;
+    let judged = Judged::changed(change.before.as_deref(), change.after.as_deref());
+    let program = choose(&draft.schema.update, judged);
     if let Some(program) = program.filter(|_| !changed.is_empty()) {
         phases.extend(&draft.schema.update[program].phases);
     }

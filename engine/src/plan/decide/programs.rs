@@ -3,25 +3,77 @@
 //! Steps are fixed while planning, so what a `when` asks must be known then. What the API itself fills
 //! in is no answer to it: nobody has said it, and the ordinary program is run.
 
-use crate::expression::Expr;
-use crate::expression::evaluate::evaluate;
+use crate::address::Block;
+use crate::expression::evaluate::{Scope, evaluate};
+use crate::expression::{Expr, Root};
 use crate::plan::evaluate::scope::AttributeScope;
 use crate::schema::Program;
-use crate::value::{Attributes, Paths, Value};
+use crate::value::{Attributes, Datum, Paths, Value};
+
+/// The name by which a `when` sees the object as it is now.
+pub(in crate::plan) const OLD: &str = "old";
+
+/// The objects that the `when` of a program sees.
+#[derive(Clone, Copy)]
+pub(in crate::plan) struct Judged<'a> {
+    /// The object whose attributes stand for themselves: the planned one; on a delete the live one.
+    attributes: Option<&'a Attributes>,
+    /// The live object; none on a create.
+    old: Option<&'a Attributes>,
+}
+
+impl<'a> Judged<'a> {
+    /// An object that is made.
+    pub(in crate::plan) fn made(planned: Option<&'a Attributes>) -> Self {
+        Self { attributes: planned, old: None }
+    }
+
+    /// An object that changes.
+    pub(in crate::plan) fn changed(
+        live: Option<&'a Attributes>,
+        planned: Option<&'a Attributes>,
+    ) -> Self {
+        Self { attributes: planned, old: live }
+    }
+
+    /// An object that stays as it is, or is deleted.
+    pub(in crate::plan) fn live(live: Option<&'a Attributes>) -> Self {
+        Self { attributes: live, old: live }
+    }
+}
 
 /// The first program that applies to the object.
-pub(in crate::plan) fn choose(programs: &[Program], object: Option<&Attributes>) -> Option<usize> {
-    let empty = Attributes::new();
-    let object = object.unwrap_or(&empty);
+pub(in crate::plan) fn choose(programs: &[Program], judged: Judged<'_>) -> Option<usize> {
     programs.iter().position(|program| match &program.when {
         None => true,
-        Some(when) => matches!(answer(when, object), Some(Value::Bool(true))),
+        Some(when) => matches!(answer(when, judged), Some(Value::Bool(true))),
     })
 }
 
 /// Evaluates the `when` of a program for an object; none where it fails.
-pub(in crate::plan) fn answer(when: &Expr, object: &Attributes) -> Option<Value> {
-    let sensitive = Paths::none();
-    let scope = AttributeScope { attributes: object, sensitive: &sensitive };
-    evaluate(when, &scope).ok().map(|datum| datum.value)
+pub(in crate::plan) fn answer(when: &Expr, judged: Judged<'_>) -> Option<Value> {
+    evaluate(when, &judged).ok().map(|datum| datum.value)
+}
+
+impl Scope for Judged<'_> {
+    fn root(&self, root: &Root) -> Result<Datum, String> {
+        match root {
+            Root::Named(name) if &**name == OLD => {
+                Ok(self.old.map_or(Value::Null, |old| Value::map(old.clone())).into())
+            }
+            root => self.attributes(|scope| scope.root(root)),
+        }
+    }
+
+    fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String> {
+        self.attributes(|scope| scope.resource(block, key))
+    }
+}
+
+impl Judged<'_> {
+    fn attributes<T>(&self, see: impl FnOnce(&AttributeScope<'_>) -> T) -> T {
+        let (empty, sensitive) = (Attributes::new(), Paths::none());
+        let attributes = self.attributes.unwrap_or(&empty);
+        see(&AttributeScope { attributes, sensitive: &sensitive })
+    }
 }

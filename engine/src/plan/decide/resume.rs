@@ -10,7 +10,7 @@ use crate::config::ResourceConfig;
 use crate::digest::SealKey;
 use crate::journal::ProgramKind;
 use crate::plan::decide::diff;
-use crate::plan::decide::programs::choose;
+use crate::plan::decide::programs::{Judged, choose};
 use crate::plan::facts::prior::Live;
 use crate::plan::facts::prior::stored_attributes;
 use crate::schema::{Attribute, OnChange, Phase, Presence, TypeSchema};
@@ -81,7 +81,7 @@ pub(in crate::plan) fn rest(
 /// The whole update program, for an object that a delete has stopped and that is wanted again: it ends
 /// with what starts the object, where the type has that.
 fn restart(live: &Live<'_>, schema: &TypeSchema) -> Option<RemainingPhases> {
-    let program = choose(&schema.update, Some(&live.attributes))?;
+    let program = choose(&schema.update, Judged::live(Some(&live.attributes)))?;
     let starts = schema.update[program].phases.iter().any(acts_only);
     let is_due = starts && may_be_stopped(live, schema);
     is_due.then_some(RemainingPhases { kind: ProgramKind::Update, program, from: 0, called: false })
@@ -91,7 +91,7 @@ fn restart(live: &Live<'_>, schema: &TypeSchema) -> Option<RemainingPhases> {
 /// what a phase does that sends nothing, such as to stop it.
 pub(in crate::plan) fn may_be_stopped(live: &Live<'_>, schema: &TypeSchema) -> bool {
     let Progress::Deleting { done, .. } = live.object.progress else { return false };
-    let program = choose(&schema.delete, Some(&live.attributes));
+    let program = choose(&schema.delete, Judged::live(Some(&live.attributes)));
     let phases = program.map_or(&[][..], |program| &schema.delete[program].phases);
     let drains = phases.len().saturating_sub(1);
     phases.iter().take(drains.min(done + 1)).any(acts_only)
@@ -115,6 +115,21 @@ impl RemainingPhases {
             }
         }
         None
+    }
+
+    /// Returns the indexes of the phases that are left. Before an update that sends all that differs, nothing else
+    /// of an update is left to send: what it would send may be wanted no more. What its phases do that send nothing,
+    /// such as to start what they stopped, is left.
+    pub(in crate::plan) fn left(
+        self,
+        phases: &[Phase],
+        is_before_update: bool,
+    ) -> impl Iterator<Item = usize> {
+        let sends_no_more = is_before_update && self.kind == ProgramKind::Update;
+        (self.from..phases.len()).filter(move |&index| {
+            let waits = self.called && index == self.from;
+            !sends_no_more || waits || acts_only(&phases[index])
+        })
     }
 
     /// Returns true if one of its calls carries an attribute.

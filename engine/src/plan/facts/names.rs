@@ -11,7 +11,7 @@ use crate::config::ResourceConfig;
 use crate::digest::{Fingerprint, SealKey};
 use crate::journal::Started;
 use crate::plan::decide::diff;
-use crate::plan::decide::programs::choose;
+use crate::plan::decide::programs::{Judged, choose};
 use crate::plan::draft::Draft;
 use crate::plan::facts::prior::stored_attributes;
 use crate::plan::{Action, Change};
@@ -165,7 +165,7 @@ pub(in crate::plan) fn in_the_way<'a>(
     key: &SealKey,
 ) -> Option<&'a Name> {
     let (before, after) = (change.before.as_deref()?, change.after.as_deref()?);
-    let program = choose(&schema.create, Some(after));
+    let program = choose(&schema.create, Judged::made(Some(after)));
     let program = program.and_then(|program| schema.create.get(program))?;
     let stays = |attribute: &Name| {
         let (old, new) = (before.get(attribute), after.get(attribute));

@@ -1,10 +1,8 @@
 //! Lowering: the phases of each change become nodes of the step graph.
 
-use std::ops::Range;
-
 use crate::diagnostics::Diagnostics;
 use crate::journal::{PhaseRef, ProgramKind, Wait};
-use crate::plan::decide::programs::choose;
+use crate::plan::decide::programs::{Judged, choose};
 use crate::plan::decide::resume::RemainingPhases;
 use crate::plan::draft::Draft;
 use crate::plan::facts::names;
@@ -125,11 +123,12 @@ impl Lowering<'_> {
 
     fn create(&mut self, deposes: bool) -> Vec<NodeId> {
         let schema = &self.draft.schema;
-        let Some(program) = choose(&schema.create, self.draft.change.after.as_deref()) else {
+        let judged = Judged::made(self.draft.change.after.as_deref());
+        let Some(program) = choose(&schema.create, judged) else {
             return self.no_program("create");
         };
-        let nodes =
-            self.chain(ProgramKind::Create, program, 0..schema.create[program].phases.len());
+        let phases = schema.create[program].phases.len();
+        let nodes = self.chain((ProgramKind::Create, program, phases), 0..phases);
         for &node in &nodes {
             self.graph.nodes[node].object = None;
         }
@@ -148,18 +147,20 @@ impl Lowering<'_> {
         if let Some((rest, phases)) = draft.rest() {
             changed.retain(|name| rest.kind == ProgramKind::Update || !rest.carries(phases, name));
             if changed.is_empty() {
-                return self.finish(rest);
+                return self.finish(rest, false);
             }
         }
-        let Some(program) = choose(&draft.schema.update, draft.change.after.as_deref()) else {
+        let change = &draft.change;
+        let judged = Judged::changed(change.before.as_deref(), change.after.as_deref());
+        let Some(program) = choose(&draft.schema.update, judged) else {
             return self.no_program("update");
         };
         // Once more from the beginning, an update does what was left of it, too.
         let begun = (ProgramKind::Update, program);
         let rest = draft.rest.filter(|rest| (rest.kind, rest.program) != begun);
-        let mut nodes = rest.map_or_else(Vec::new, |rest| self.finish(rest));
+        let mut nodes = rest.map_or_else(Vec::new, |rest| self.finish(rest, true));
         let phases = draft.schema.update[program].phases.len();
-        let all = self.chain(ProgramKind::Update, program, 0..phases);
+        let all = self.chain((ProgramKind::Update, program, phases), 0..phases);
         if let (Some(&last), Some(&next)) = (nodes.last(), all.first()) {
             self.add_need(next, last);
         }
@@ -167,12 +168,12 @@ impl Lowering<'_> {
         nodes
     }
 
-    /// Returns the last phases of a program that an earlier run began.
-    fn finish(&mut self, rest: RemainingPhases) -> Vec<NodeId> {
-        let RemainingPhases { kind, program, from, called } = rest;
-        let phases = self.draft.rest().map_or(from, |(_, phases)| phases.len());
-        let nodes = self.chain(kind, program, from..phases);
-        if let Some(&first) = nodes.first().filter(|_| called) {
+    /// Returns the last phases of a program that an earlier run began. An update may come after them.
+    fn finish(&mut self, rest: RemainingPhases, is_before_update: bool) -> Vec<NodeId> {
+        let phases = self.draft.rest().map_or(&[][..], |(_, phases)| phases);
+        let left = rest.left(phases, is_before_update);
+        let nodes = self.chain((rest.kind, rest.program, phases.len()), left);
+        if let Some(&first) = nodes.first().filter(|_| rest.called) {
             let phase = &mut self.graph.nodes[first].phase;
             *phase = phase.map(PhaseRef::only_waiting);
         }
@@ -183,10 +184,12 @@ impl Lowering<'_> {
     /// again, and draining twice is harmless.
     fn delete(&mut self) -> Vec<NodeId> {
         let schema = &self.draft.schema;
-        let Some(program) = choose(&schema.delete, self.draft.change.before.as_deref()) else {
+        let judged = Judged::live(self.draft.change.before.as_deref());
+        let Some(program) = choose(&schema.delete, judged) else {
             return self.no_program("delete");
         };
-        self.chain(ProgramKind::Delete, program, 0..schema.delete[program].phases.len())
+        let phases = schema.delete[program].phases.len();
+        self.chain((ProgramKind::Delete, program, phases), 0..phases)
     }
 
     fn forget(&mut self) -> NodeId {
@@ -198,11 +201,14 @@ impl Lowering<'_> {
         Vec::new()
     }
 
-    /// Returns the nodes of some phases of a program, each after the one before it.
-    fn chain(&mut self, kind: ProgramKind, program: usize, span: Range<usize>) -> Vec<NodeId> {
+    /// Returns the nodes of some phases of a program with so many phases, each after the one before it.
+    fn chain(
+        &mut self,
+        (kind, program, phases): (ProgramKind, usize, usize),
+        indexes: impl Iterator<Item = usize>,
+    ) -> Vec<NodeId> {
         let mut nodes: Vec<NodeId> = Vec::new();
-        let phases = span.end;
-        for phase in span {
+        for phase in indexes {
             let model = &self.draft.schema.programs(kind)[program].phases[phase];
             let wait = if model.waits_for.is_some() { Wait::After } else { Wait::None };
             let reference = PhaseRef { kind, program, phase, phases, wait };

@@ -108,8 +108,8 @@ impl<'a> Check<'a> {
             used.extend(phase.call.iter().flat_map(CallModel::names));
             self.known_all(used, "the phase", phase.span);
         }
-        let when = self.all_programs().filter_map(|p| p.when.as_ref()).flat_map(names).collect();
-        self.known_all(when, "`when`", self.span);
+        let when = self.all_programs().filter_map(|p| p.when.as_ref()).flat_map(names);
+        self.known_all(when.filter(|name| &**name != OLD).collect(), "`when`", self.span);
         self.lists();
     }
 
@@ -391,14 +391,20 @@ impl check::Types for SelfType<'_> {
     }
 }
 
-/// The scope of `when`: the attributes by name.
+/// The name by which a `when` sees the object as it is now.
+const OLD: &str = "old";
+
+/// The scope of `when`: the attributes by name, and the object as it is now.
 struct AttributeTypes<'a>(&'a Type);
 
 impl check::Types for AttributeTypes<'_> {
     fn root(&self, root: &Root) -> Result<Type, check::Unresolved> {
         let (Root::Named(name), Type::Object(fields)) = (root, self.0) else {
-            return Err(unresolved(&format!("{root:?}"), "`when` sees the attributes"));
+            return Err(unresolved(&format!("{root:?}"), "`when` sees the attributes and `old`"));
         };
+        if &**name == OLD {
+            return Ok(self.0.clone());
+        }
         match fields.get(name) {
             Some(field) => Ok(field.ty.clone()),
             // The name alone is reported already.

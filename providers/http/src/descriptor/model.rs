@@ -9,7 +9,7 @@ use engine::address::Name;
 use engine::diagnostics::Span;
 use engine::digest::Digest;
 use engine::expression::Expr;
-use engine::schema::{Attribute, Identity, Operation, ReplaceOrder, Rule, SeenIn};
+use engine::schema::{Attribute, Identity, Operation, Presence, ReplaceOrder, Rule, SeenIn};
 
 use crate::codec::Codec;
 use crate::key_parts;
@@ -226,6 +226,12 @@ impl AttributeModel {
     pub(crate) fn is_written_elsewhere(&self, api: &Name) -> bool {
         !self.is_written_to(api) && self.wires.keys().any(|other| self.is_written_to(other))
     }
+
+    /// Returns true if a spec may give the attribute, APIs show it, and none has a place for it in what is sent.
+    pub(crate) fn is_only_shown(&self) -> bool {
+        let is_given = self.schema.presence != Presence::Computed;
+        is_given && !self.wires.is_empty() && !self.wires.keys().any(|api| self.is_written_to(api))
+    }
 }
 
 /// The form of an attribute on the wire of one API.
@@ -377,6 +383,13 @@ pub(crate) struct PhaseModel {
 }
 
 impl PhaseModel {
+    /// Returns true if the phase says that its call gives the object a value of an attribute, whether the call has a
+    /// place for it or not: a call that stops an object has none for its state.
+    pub(crate) fn tells(&self, name: &Name) -> bool {
+        let is_named = |templates: &BTreeMap<Name, ValueTemplate>| templates.contains_key(name);
+        is_named(&self.with) || matches!(&self.sends, SendsModel::These(sends) if is_named(sends))
+    }
+
     /// Returns true if its call has an attribute elsewhere than in its path: in the body, the query or an argument.
     fn sends_beside_path(&self, name: &Name, attribute: &AttributeModel) -> bool {
         let Some(call) = &self.call else { return false };

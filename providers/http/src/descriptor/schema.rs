@@ -9,7 +9,7 @@ use engine::schema::{Phase, Program, ProviderSchema, Sends, TypeSchema};
 use engine::value::Value;
 use url::Url;
 
-use super::model::{Descriptor, PhaseModel, ProgramModel, SendsModel, TypeModel};
+use super::model::{AttributeModel, Descriptor, PhaseModel, ProgramModel, SendsModel, TypeModel};
 use crate::template::names;
 
 /// The first word of addresses in derivations, as in `${api.rest}`.
@@ -87,12 +87,15 @@ fn sends(phase: &PhaseModel) -> Sends {
     }
 }
 
-/// The attributes that another API has a place for, and the phase's call has none.
+/// The attributes that the phase's call has no place for, and that the phase does not speak of either.
 fn without(ty: &TypeModel, phase: &PhaseModel) -> BTreeSet<Name> {
     let Some(call) = &phase.call else { return BTreeSet::new() };
     let in_address = call.names();
-    let elsewhere = ty.attributes.iter().filter(|(_, it)| it.is_written_elsewhere(&call.api));
-    let names = elsewhere.map(|(name, _)| name);
+    let has_no_place = |name: &Name, it: &AttributeModel| {
+        it.is_written_elsewhere(&call.api) || it.is_only_shown() && !phase.tells(name)
+    };
+    let left_out = ty.attributes.iter().filter(|(name, it)| has_no_place(name, it));
+    let names = left_out.map(|(name, _)| name);
     names.filter(|name| !in_address.contains(name)).cloned().collect()
 }
 

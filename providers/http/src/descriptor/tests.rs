@@ -370,3 +370,23 @@ fn damaged_descriptors_do_no_harm() {
         said(&format!("{}${{{}", &GOOD[..cut], &GOOD[cut..]));
     }
 }
+
+/// The `when` of a variant sees the attributes, and the live object as `old`.
+#[test]
+fn a_variant_is_chosen_by_what_changes() {
+    let variant = |when: &str| {
+        let update = "[ { call = \"rest: PATCH /things/${id}\", sends = \"changed\" } ]";
+        format!("{GOOD}\n[[type.thing.variant]]\nwhen = '{when}'\nupdate = {update}\n")
+    };
+    let renamed = GOOD.replace("size =", "old =").replace("${size}", "${old}");
+    for (text, found) in [
+        (variant("size != old.size"), ""),
+        (variant("size != old.sise"), "[`old` has no attribute `sise`] -> did you mean `size`?"),
+        (variant("size != new.size"), "`when` names the attribute `new`, which it lacks"),
+        (variant("old.size"), "`when` is of type integer, not boolean"),
+        (renamed, "`old` cannot be the name of an attribute"),
+    ] {
+        let said = said(&text);
+        assert!(said.is_empty() == found.is_empty() && said.contains(found), "{said}");
+    }
+}

@@ -92,8 +92,8 @@ fn check_name(reader: &mut Reader, name: &str, span: Span) {
 }
 
 /// The keys of a resource in a spec that are no attributes.
-const RESERVED_ATTRIBUTES: [&str; 5] =
-    ["for_each", "depends_on", "provider", "lifecycle", crate::template::ONE_TIME];
+const RESERVED_ATTRIBUTES: [&str; 6] =
+    ["for_each", "depends_on", "provider", "lifecycle", "old", crate::template::ONE_TIME];
 
 fn attributes(
     reader: &mut Reader,

@@ -1,5 +1,6 @@
 //! The attributes that a phase of a change sends. A phase without anything to send is skipped.
 
+use provider_port::Provider as _;
 use serde_json::json;
 
 use crate::REST;
@@ -110,4 +111,38 @@ async fn a_begun_create_is_finished_without_what_its_calls_do_not_take() {
     let update = Step { changed: vec!["big_size"], ..Step::update("thing", "t1", wanted.clone()) };
     assert!(update.perform(&provider).await.unwrap_err().to_string().contains("big_size"));
     assert_eq!(server.lines(), ["PATCH /things/t1"]);
+}
+
+/// A state that answers show and that calls of their own change: no body has a place for it.
+#[tokio::test]
+async fn what_no_call_has_a_place_for_is_told_by_its_phase() {
+    let state = "running = { type = \"boolean\", default = true, wire = { rest = { name = \"state\", \
+                 write = false, codec = { values = [[\"UP\", true], [\"DOWN\", false]] } } } }";
+    let update = "update = [ { call = \"rest: PATCH /things/${id}\", sends = \"changed\" }";
+    let stop = "{ call = \"rest: POST /things/${id}/stop\", sends = { running = \"${running}\" } }";
+    let text = REST.replace("\nid = {", &format!("\n{state}\nid = {{"));
+    let stopping = text.replace(update, &format!("{update}, {stop}"));
+    assert!(text != REST && stopping != text);
+    let server = Server::start(|_, _| {
+        Answer::json(200, json!({"id": "t1", "name": "n", "size": 3, "state": "DOWN"}))
+    })
+    .await;
+    let wanted = json!({"name": "n", "size": 3, "running": false});
+    let step = || Step { changed: vec!["running"], ..Step::update("thing", "t1", wanted.clone()) };
+    // Nothing of the body changes, so it is not sent.
+    step().perform(&provider(&stopping, &server.address)).await.unwrap();
+    let stopped = Step { phase: 1, ..step() };
+    let stopped = stopped.perform(&provider(&stopping, &server.address)).await.unwrap();
+    let running = &stopped.object.unwrap().attributes["running"];
+    assert_eq!(running, &engine::value::Value::Bool(false));
+    assert_eq!(server.lines(), ["GET /things/t1", "POST /things/t1/stop"]);
+    assert_eq!(server.requests()[1].json(), json!({}));
+    // Without such a phase it would silently be left as it is.
+    let refused = step().perform(&provider(&text, &server.address)).await.unwrap_err();
+    assert!(refused.to_string().contains("takes no `running`"), "{refused}");
+    let schema = |text: &str| provider(text, &server.address).schema().types["thing"].clone();
+    let carries = |text: &str| -> Vec<bool> {
+        schema(text).update[0].phases.iter().map(|phase| phase.carries(&"running".into())).collect()
+    };
+    assert_eq!(carries(&stopping), [false, true]);
 }
