@@ -12,7 +12,6 @@ use crate::auth::Keys;
 use crate::balancer::Balancer;
 use crate::billing::meter::Meter;
 use crate::faults::Faults;
-use crate::gate::Rate;
 use crate::ids;
 use crate::jobs::queue::Queue;
 use crate::jobs::rates::Rates;
@@ -27,6 +26,7 @@ use crate::pods::run::Phase;
 use crate::pods::runner::PodRunner;
 use crate::problem::Problem;
 use crate::quirks::{Quirk, Quirks};
+use crate::rate::{Quotas, Rate};
 use crate::readiness::Readiness;
 use crate::resources::endpoint::{self, Api, Endpoint, FlashBoot};
 use crate::resources::volume;
@@ -84,6 +84,12 @@ impl App {
     /// The address of the service.
     pub(crate) fn base_url(&self) -> &str {
         self.queue_url.strip_suffix("/v2").unwrap_or(&self.queue_url)
+    }
+
+    /// Counts a request of the management APIs, and refuses it above their rate.
+    pub(crate) fn take_rate(&self) -> (Result<(), Problem>, Quotas) {
+        let quotas = self.rate.take();
+        (quotas.check().inspect_err(|_| self.requests.refused("management")), quotas)
     }
 
     /// Logs an event for people.

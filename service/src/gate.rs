@@ -5,8 +5,8 @@
 //! difference: its operation is known only after the body was read, so its handler calls
 //! [`guarded`] itself.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{MatchedPath, OriginalUri, Request, State};
 use axum::http::Method;
@@ -19,6 +19,7 @@ use crate::faults::{Call, FaultKind, Mishap};
 use crate::keys::{Access, Interface};
 use crate::problem::{Kind, Problem};
 use crate::quirks::Quirk;
+use crate::rate::Quotas;
 use crate::rest::answer;
 
 /// How old a write must be to be shown by the lists of one request; 0 shows all.
@@ -50,24 +51,46 @@ pub(crate) async fn v2(State(app): State<Arc<App>>, request: Request, next: Next
     let entry = app.access.entry(request.method().as_str(), &whole_path(&request));
     let call = rest_call(&request);
     entry.call(&call);
-    let admitted = admit(&app, &request, &call).and_then(|()| take_rate(&app));
+    let (admitted, quotas) = admit_v2(&app, &request, &call);
     let response = match admitted {
         Err(problem) => answer::plain_problem(&problem),
         Ok(()) => through(&app, &call, &entry, request, next).await,
     };
-    finished(&entry, crate::v2::problem::dressed(response))
+    let mut response = crate::v2::problem::dressed(response);
+    quotas.stamp(response.headers_mut());
+    finished(&entry, response)
+}
+
+/// Refuses a request of version 2 that has no known key, comes too often, or needs a right that its
+/// key has not. Who shows a known key learns what is left of the rate.
+fn admit_v2(app: &App, request: &Request, call: &Call) -> (Result<(), Problem>, Quotas) {
+    let principal = match app.keys.authenticate(Interface::Rest, request.headers(), request.uri()) {
+        Ok(principal) => principal,
+        Err(problem) => return (Err(problem), Quotas::default()),
+    };
+    let (taken, quotas) = app.take_rate();
+    let permitted = || {
+        principal.permit(rest_access(call)).map_err(|mut problem| {
+            problem.kind = Kind::Forbidden;
+            problem
+        })
+    };
+    (taken.and_then(|()| permitted()), quotas)
 }
 
 /// Refuses a request of the management APIs above their rate.
 pub(crate) fn take_rate(app: &App) -> Result<(), Problem> {
-    app.rate.take().inspect_err(|_| app.requests.refused("management"))
+    app.take_rate().0
 }
 
 /// Refuses a request of REST whose key does not allow it.
 fn admit(app: &App, request: &Request, call: &Call) -> Result<(), Problem> {
     let principal = app.keys.authenticate(Interface::Rest, request.headers(), request.uri())?;
-    let access = Access { interface: Interface::Rest, changes: call.mutating, endpoint: None };
-    principal.permit(access)
+    principal.permit(rest_access(call))
+}
+
+fn rest_access(call: &Call) -> Access<'static> {
+    Access { interface: Interface::Rest, changes: call.mutating, endpoint: None }
 }
 
 /// Runs the rest of the way under the faults.
@@ -155,37 +178,4 @@ fn strip_version(path: &str) -> &str {
 pub(crate) fn is_job_operation(operation: &str) -> bool {
     const NAMES: &[&str] = &["/status/", "/status-sync/", "/stream/"];
     NAMES.iter().any(|name| operation.contains(name))
-}
-
-/// A bound on the management APIs' requests per second.
-pub(crate) struct Rate {
-    per_second: Option<u32>,
-    bucket: Mutex<(f64, Instant)>,
-}
-
-impl Rate {
-    /// No bound for `None`. A second's worth of requests may come at once.
-    pub(crate) fn new(per_second: Option<u32>) -> Rate {
-        let full = f64::from(per_second.unwrap_or(0));
-        Rate { per_second, bucket: Mutex::new((full, Instant::now())) }
-    }
-
-    /// Takes one request out of the bucket, or says when to come again.
-    pub(crate) fn take(&self) -> Result<(), Problem> {
-        let Some(per_second) = self.per_second else { return Ok(()) };
-        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
-        let (level, since) = *bucket;
-        let filled = level + since.elapsed().as_secs_f64() * f64::from(per_second);
-        let level = filled.min(f64::from(per_second));
-        if level < 1.0 {
-            *bucket = (level, Instant::now());
-            let again = Kind::TooMany(Duration::from_secs(1));
-            return Err(Problem::new(
-                again,
-                format!("rate limit of {per_second} a second exceeded"),
-            ));
-        }
-        *bucket = (level - 1.0, Instant::now());
-        Ok(())
-    }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::log::Log;
-use crate::{Fault, Origin, Quirk, TlsFiles, WorkerLimits};
+use crate::{Fault, Origin, Quirk, RateLimits, TlsFiles, WorkerLimits};
 
 /// The options of a service.
 #[derive(Clone)]
@@ -33,8 +33,8 @@ pub struct Options {
     pub verbose: bool,
     /// Takes the live log. The service itself never prints.
     pub log: Log,
-    /// Requests per second that the management APIs take; more are answered 429.
-    pub rate: Option<u32>,
+    /// The requests that the management APIs take within windows; more are answered 429.
+    pub rate: RateLimits,
     /// True if to keep `access.log` in the data folder.
     pub access_log: bool,
     /// The origins whose pages may call the service from a browser.
@@ -72,7 +72,7 @@ impl Options {
             stream_format: StreamFormat::Auto,
             verbose: false,
             log: Arc::new(|_| {}),
-            rate: None,
+            rate: RateLimits::default(),
             access_log: true,
             cors: Vec::new(),
             tls: None,

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use crate::field_name::ApiVersion;
 use crate::store::ailment::{self, Ailment};
 
 /// Which kind of problem it is; each API face maps it to its own form.
@@ -46,6 +47,8 @@ pub(crate) enum Kind {
 pub(crate) struct Problem {
     pub(crate) kind: Kind,
     pub(crate) message: String,
+    /// The message for clients of version 2, where that names the fields otherwise.
+    message_two: Option<String>,
     /// Each single fault of a request that is not as described.
     pub(crate) faults: Vec<String>,
     /// Why, for the log of the service alone.
@@ -54,11 +57,18 @@ pub(crate) struct Problem {
 
 impl Problem {
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Problem {
-        Problem { kind, message: message.into(), faults: Vec::new(), cause: None }
+        let (message, message_two, faults, cause) = (message.into(), None, Vec::new(), None);
+        Problem { kind, message, message_two, faults, cause }
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Problem {
         Problem::new(Kind::Invalid, message)
+    }
+
+    /// A request that breaks a rule. `sentence` says so with the names that fields have in a version.
+    pub(crate) fn broken_rule(sentence: impl Fn(ApiVersion) -> String) -> Problem {
+        let message_two = Some(sentence(ApiVersion::Two));
+        Problem { message_two, ..Problem::invalid(sentence(ApiVersion::One)) }
     }
 
     /// A request that is not as described; `faults` are not empty.
@@ -90,6 +100,11 @@ impl Problem {
     pub(crate) fn full(cause: impl Into<String>) -> Problem {
         let message = "The disk of the service is full. Make room on it, then try again.";
         Problem { message: message.to_owned(), ..Problem::because(cause) }
+    }
+
+    /// Returns the message for clients of version 2.
+    pub(crate) fn message_two(&self) -> &str {
+        self.message_two.as_deref().unwrap_or(&self.message)
     }
 
     /// What caused it inside, if something did.

@@ -22,7 +22,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
     let api = Router::new()
         .nest("/v1", rest::router(app))
         .nest("/v2", v2::router(app))
-        .nest("/v2/{endpoint}", jobs::router(app));
+        .nest("/v2/{endpoint}", v2::beside(app, jobs::router(app)));
     let console = console::router(app, api.clone().with_state(Arc::clone(app)));
     let routes = api
         .merge(balancer::router())
@@ -76,6 +76,8 @@ async fn lease(State(app): State<Arc<App>>, request: Request) -> Response {
 
 async fn nowhere(State(app): State<Arc<App>>, request: Request) -> Response {
     let entry = app.access.entry(request.method().as_str(), request.uri().path());
-    let problem = Problem::not_found("path");
-    gate::finished(&entry, answer::plain_problem(&problem))
+    let response = answer::plain_problem(&Problem::not_found("path"));
+    // A path that ends in a slash matches no parameter, and comes here.
+    let is_v2 = request.uri().path().starts_with("/v2/");
+    gate::finished(&entry, if is_v2 { v2::problem::dressed(response) } else { response })
 }

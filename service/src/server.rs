@@ -17,7 +17,6 @@ use crate::auth::Keys;
 use crate::balancer::Balancer;
 use crate::billing::meter::{self, Meter};
 use crate::faults::Faults;
-use crate::gate::Rate;
 use crate::jobs::projection::Projection;
 use crate::jobs::queue::Queue;
 use crate::jobs::rates::Rates;
@@ -31,6 +30,7 @@ use crate::own_files::{Strange, hide, itself, refuse_strange, write_private};
 use crate::pods::runner::{self, PodRunner};
 use crate::problem::Problem;
 use crate::quirks::Quirks;
+use crate::rate::Rate;
 use crate::readiness::Readiness;
 use crate::store::{Store, StoreError};
 use crate::tls::{self, TlsError};
@@ -300,7 +300,7 @@ fn app(options: Options, open: Open) -> io::Result<Arc<App>> {
         keys,
         quirks: Quirks::new(options.quirks.clone()),
         faults: Faults::new(options.faults.clone()),
-        rate: Rate::new(options.rate),
+        rate: Rate::new(options.rate.clone()),
         access: Arc::new(AccessLog::open(&options.data, options.access_log, verbose)?),
         leases: Arc::new(Leases::new(options.until_idle, draining.clone())),
         closing: CancellationToken::new(),

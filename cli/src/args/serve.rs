@@ -36,9 +36,10 @@ pub(crate) struct Serve {
     /// A mishap to make, such as op=saveEndpoint,nth=2,kind=lost: see docs/service.md
     #[arg(long, value_name = "FAULT")]
     pub(crate) fault: Vec<String>,
-    /// Requests a second that the management APIs take
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) rate: Option<u32>,
+    /// Requests that the management APIs take: N a second, or within windows such as
+    /// `60/minute,3000/hour,50000/day`
+    #[arg(long, value_name = "N")]
+    pub(crate) rate: Option<String>,
     /// The limit on the sum of the endpoints' `workers_max`
     #[arg(long, value_name = "N")]
     pub(crate) worker_quota: Option<u32>,

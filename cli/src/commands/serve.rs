@@ -59,7 +59,9 @@ fn options(base: &Path, args: &Serve) -> Result<Options, CommandError> {
     options.key.clone_from(&args.key);
     options.until_idle = args.until_idle;
     options.verbose = log::has_requests();
-    options.rate = args.rate;
+    if let Some(rate) = &args.rate {
+        options.rate = rate.parse().map_err(CommandError::new)?;
+    }
     options.worker_quota = args.worker_quota;
     options.access_log = !args.no_access_log;
     options.timing.finish = Duration::from_secs(args.drain);

@@ -102,7 +102,7 @@ macro_rules! by_method {
 by_method!(get GET, post POST, put PUT, patch PATCH, delete DELETE);
 
 impl Operation {
-    #[cfg(test)]
+    /// Returns its path in the API.
     pub(crate) fn path(&self) -> &'static str {
         self.path
     }

@@ -4,6 +4,7 @@ use super::model::{DesiredStatus, Pod, PodInput};
 use super::rules::{check, data_center};
 use crate::catalog;
 use crate::clock::{iso, now_ms};
+use crate::field_name::{IMAGE, VOLUME_SIZE};
 use crate::ids;
 use crate::problem::{Kind, Problem};
 use crate::resources::template::{self, Template};
@@ -34,7 +35,7 @@ pub(crate) fn create(tx: &Tx<'_>, mut input: PodInput) -> Result<Pod, Problem> {
     let base = template_id.as_deref().map(|id| template_to_copy(tx, id)).transpose()?;
     let mut container = template::settings(base, std::mem::take(&mut input.container));
     if container.image_name.trim().is_empty() {
-        return Err(required("imageName"));
+        return Err(required(IMAGE));
     }
     if container.start_jupyter {
         container.env.entry("JUPYTER_PASSWORD".to_owned()).or_insert_with(ids::secret);
@@ -127,16 +128,17 @@ pub(crate) fn update(tx: &Tx<'_>, id: &str, input: PodInput) -> Result<Pod, Prob
 /// A volume of a pod only grows, and only a pod with GPUs and without a network volume has one.
 fn check_volume(old: &Pod, new: &Pod) -> Result<(), Problem> {
     let (before, after) = (old.container.volume_in_gb, new.container.volume_in_gb);
+    let broken = |rule: String| {
+        Problem::broken_rule(|version| format!("{} {rule}", VOLUME_SIZE.of(version)))
+    };
     if after < before {
-        return Err(Problem::invalid(format!(
-            "volumeInGb cannot become less: it is {before} GB, not {after} GB"
-        )));
+        return Err(broken(format!("cannot become less: it is {before} GB, not {after} GB")));
     }
     if after > 0 && old.network_volume_id.is_some() {
-        return Err(Problem::invalid("volumeInGb means nothing for a pod with a network volume"));
+        return Err(broken("means nothing for a pod with a network volume".to_owned()));
     }
     if after > 0 && old.is_cpu() {
-        return Err(Problem::invalid("volumeInGb means nothing for a pod without GPUs"));
+        return Err(broken("means nothing for a pod without GPUs".to_owned()));
     }
     Ok(())
 }

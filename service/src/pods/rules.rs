@@ -2,6 +2,7 @@
 
 use super::model::{CLOUDS, Pod};
 use crate::catalog::{self, DATA_CENTERS, POD_CPU_FLAVORS};
+use crate::field_name::{CPU_FLAVOR, GPU_COUNT, NETWORK_MOUNT_PATH, VCPU_COUNT, VOLUME_MOUNT_PATH};
 use crate::problem::Problem;
 use crate::resources::volume::Volume;
 use crate::resources::{check_name, check_one_of, check_range, gpu, template};
@@ -17,21 +18,24 @@ pub(super) fn check(tx: &Tx<'_>, pod: &Pod) -> Result<(), Problem> {
     check_one_of("cloudType", &pod.cloud, CLOUDS)?;
     if let Some(id) = &pod.gpu_type_id {
         gpu::check_types(std::slice::from_ref(id))?;
-        check_range("gpuCount", pod.gpu_count, 1, catalog::GPUS_MAX)?;
+        check_range(GPU_COUNT, pod.gpu_count, 1, catalog::GPUS_MAX)?;
     }
     if let Some(flavor) = &pod.cpu_flavor_id {
-        check_one_of("cpuFlavorIds", flavor, POD_CPU_FLAVORS)?;
+        check_one_of(CPU_FLAVOR, flavor, POD_CPU_FLAVORS)?;
     }
-    check_range("vcpuCount", pod.vcpu_count, 1, any)?;
+    check_range(VCPU_COUNT, pod.vcpu_count, 1, any)?;
     if pod.bid_per_gpu.is_some_and(|bid| bid < 0.0) {
         return Err(Problem::invalid("bidPerGpu must be at least 0"));
     }
     template::check_settings(tx, &pod.container)?;
     let path = &pod.container.volume_mount_path;
     if !is_usable(path.as_ref()) {
-        return Err(Problem::invalid(format!(
-            "volumeMountPath must be an absolute path like \"/workspace\", not \"{path}\""
-        )));
+        let is_network = pod.network_volume_id.is_some();
+        let field = if is_network { NETWORK_MOUNT_PATH } else { VOLUME_MOUNT_PATH };
+        return Err(Problem::broken_rule(|version| {
+            let field = field.of(version);
+            format!("{field} must be an absolute path like \"/workspace\", not \"{path}\"")
+        }));
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! GPU selection: pools as GraphQL writes them, types as REST writes them, and the way between.
 
 use crate::catalog;
+use crate::field_name::{GPU_POOLS, GPU_TYPES};
 use crate::problem::Problem;
 
 use super::comma_list;
@@ -14,10 +15,11 @@ pub(crate) fn check_pools(gpu_ids: &str) -> Result<(), Problem> {
         };
         if !known {
             let pools: Vec<_> = catalog::POOLS.iter().map(|(pool, _)| *pool).collect();
-            return Err(Problem::invalid(format!(
-                "gpuIds must be a comma-separated list of {}, not \"{part}\"",
-                pools.join(", ")
-            )));
+            let (field, pools) = (GPU_POOLS, pools.join(", "));
+            return Err(Problem::broken_rule(|version| {
+                let field = field.of(version);
+                format!("{field} must be a comma-separated list of {pools}, not \"{part}\"")
+            }));
         }
     }
     Ok(())
@@ -26,9 +28,9 @@ pub(crate) fn check_pools(gpu_ids: &str) -> Result<(), Problem> {
 /// Checks REST's form: ids of GPU types.
 pub(crate) fn check_types(gpu_type_ids: &[String]) -> Result<(), Problem> {
     match gpu_type_ids.iter().find(|id| !catalog::is_gpu_type(id)) {
-        Some(unknown) => {
-            Err(Problem::invalid(format!("gpuTypeIds has an unknown GPU type: \"{unknown}\"")))
-        }
+        Some(unknown) => Err(Problem::broken_rule(|version| {
+            format!("{} has an unknown GPU type: \"{unknown}\"", GPU_TYPES.of(version))
+        })),
         None => Ok(()),
     }
 }

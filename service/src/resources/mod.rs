@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::description::shape::{NOT_BLANK, Shape, text};
+use crate::field_name::FieldName;
 use crate::problem::Problem;
 
 /// Whole numbers below this are exact.
@@ -44,20 +45,33 @@ pub(crate) fn check_name(name: &str) -> Result<(), Problem> {
 }
 
 /// The problem that a required field is missing.
-pub(crate) fn required(field: &str) -> Problem {
-    Problem::invalid(format!("{field} is required"))
+pub(crate) fn required(field: impl Into<FieldName>) -> Problem {
+    let field = field.into();
+    Problem::broken_rule(|version| format!("{} is required", field.of(version)))
 }
 
 /// Checks that a value is one of a list.
-pub(crate) fn check_one_of(field: &str, value: &str, known: &[&str]) -> Result<(), Problem> {
+pub(crate) fn check_one_of(
+    field: impl Into<FieldName>,
+    value: &str,
+    known: &[&str],
+) -> Result<(), Problem> {
     if known.contains(&value) {
         return Ok(());
     }
-    Err(Problem::invalid(format!("{field} must be one of {}, not \"{value}\"", known.join(", "))))
+    let (field, known) = (field.into(), known.join(", "));
+    Err(Problem::broken_rule(|version| {
+        format!("{} must be one of {known}, not \"{value}\"", field.of(version))
+    }))
 }
 
 /// Checks that a number lies in a range.
-pub(crate) fn check_range(field: &str, value: i64, min: i64, max: i64) -> Result<(), Problem> {
+pub(crate) fn check_range(
+    field: impl Into<FieldName>,
+    value: i64,
+    min: i64,
+    max: i64,
+) -> Result<(), Problem> {
     if (min..=max).contains(&value) {
         return Ok(());
     }
@@ -66,7 +80,10 @@ pub(crate) fn check_range(field: &str, value: i64, min: i64, max: i64) -> Result
     } else {
         format!("between {min} and {max}")
     };
-    Err(Problem::invalid(format!("{field} must be {range}, not {value}")))
+    let field = field.into();
+    Err(Problem::broken_rule(|version| {
+        format!("{} must be {range}, not {value}", field.of(version))
+    }))
 }
 
 /// A number as JSON writes it: 4 and not 4.0, which clients with whole numbers could not read.
@@ -85,11 +102,14 @@ fn check_env(env: &BTreeMap<String, String>) -> Result<(), Problem> {
 }
 
 /// Checks a text that a process is started with: no system takes one with a zero byte.
-fn check_no_zero(field: &str, text: &str) -> Result<(), Problem> {
-    if text.contains('\0') {
-        return Err(Problem::invalid(format!("{field} has a value with a zero byte")));
+fn check_no_zero(field: impl Into<FieldName>, text: &str) -> Result<(), Problem> {
+    if !text.contains('\0') {
+        return Ok(());
     }
-    Ok(())
+    let field = field.into();
+    Err(Problem::broken_rule(|version| {
+        format!("{} has a value with a zero byte", field.of(version))
+    }))
 }
 
 /// `""` means that there is none.

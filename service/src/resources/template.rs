@@ -10,6 +10,7 @@ use super::{check_env, check_name, check_no_zero, check_one_of, check_range, non
 use crate::catalog::CATEGORIES;
 use crate::clock::now_ms;
 use crate::description::shape::Pattern;
+use crate::field_name::{CONTAINER_DISK, DOCKER_ARGS, IMAGE, REGISTRY, VOLUME_SIZE};
 use crate::ids;
 use crate::problem::Problem;
 use crate::store::Tx;
@@ -348,18 +349,20 @@ pub(crate) fn settings(base: Option<Template>, given: TemplateInput) -> Template
 /// Checks the image, the command, the environment, the ports and the disks of a container.
 pub(crate) fn check_settings(tx: &Tx<'_>, template: &Template) -> Result<(), Problem> {
     if template.image_name.trim().is_empty() {
-        return Err(required("imageName"));
+        return Err(required(IMAGE));
     }
-    check_range("containerDiskInGb", template.container_disk_in_gb, 0, i64::from(i32::MAX))?;
-    check_range("volumeInGb", template.volume_in_gb, 0, i64::from(i32::MAX))?;
+    check_range(CONTAINER_DISK, template.container_disk_in_gb, 0, i64::from(i32::MAX))?;
+    check_range(VOLUME_SIZE, template.volume_in_gb, 0, i64::from(i32::MAX))?;
     template.ports.iter().try_for_each(|port| check_port(port))?;
     check_env(&template.env)?;
     let mut command = template.docker_entrypoint.iter().chain(&template.docker_start_cmd);
-    command.try_for_each(|part| check_no_zero("dockerArgs", part))?;
+    command.try_for_each(|part| check_no_zero(DOCKER_ARGS, part))?;
     if let Some(id) = &template.container_registry_auth_id
         && objects::find::<RegistryAuth>(tx.conn, id)?.is_none()
     {
-        return Err(Problem::invalid(format!("container registry auth \"{id}\" not found")));
+        return Err(Problem::broken_rule(|version| {
+            format!("{} \"{id}\" not found", REGISTRY.of(version))
+        }));
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{check_name, check_one_of, check_range, required};
 use crate::catalog::DATA_CENTERS;
 use crate::clock::now_ms;
+use crate::field_name::DATA_CENTER;
 use crate::ids;
 use crate::problem::Problem;
 use crate::store::Tx;
@@ -63,13 +64,13 @@ pub(crate) fn create(tx: &Tx<'_>, input: VolumeInput) -> Result<Volume, Problem>
         id: ids::short(),
         name: input.name.ok_or_else(|| required("name"))?,
         size: input.size.ok_or_else(|| required("size"))?,
-        data_center_id: input.data_center_id.ok_or_else(|| required("dataCenterId"))?,
+        data_center_id: input.data_center_id.ok_or_else(|| required(DATA_CENTER))?,
         tier: input.tier.unwrap_or_else(standard),
         created_at: now_ms(),
     };
     check_name(&volume.name)?;
     check_range("size", volume.size, 0, SIZE_MAX)?;
-    check_one_of("dataCenterId", &volume.data_center_id, DATA_CENTERS)?;
+    check_one_of(DATA_CENTER, &volume.data_center_id, DATA_CENTERS)?;
     objects::insert(tx, &volume)?;
     Ok(volume)
 }

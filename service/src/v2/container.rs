@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::BODY_MAX;
 use crate::description::shape::{
     Field, NO_ZERO, NOT_BLANK, count, environment, integer, list as list_of, may, must, text, texts,
 };
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 use crate::resources::template::{PORT, Template, TemplateInput};
 use crate::rest::fields::Fields;
 
@@ -73,6 +74,26 @@ pub(super) fn shown(template: &Template) -> Value {
         "ports": template.ports,
         "registry": template.container_registry_auth_id,
     })
+}
+
+/// Refuses settings that a template has made larger than a body may be.
+pub(super) fn check_size(settings: &TemplateInput) -> Result<(), Problem> {
+    let TemplateInput { env, docker_args, docker_entrypoint, docker_start_cmd, ports, .. } =
+        settings;
+    let merged = json!({
+        "image": settings.image_name,
+        "args": docker_args,
+        "entrypoint": docker_entrypoint,
+        "cmd": docker_start_cmd,
+        "env": env,
+        "ports": ports,
+    });
+    if merged.to_string().len() <= BODY_MAX {
+        return Ok(());
+    }
+    let message =
+        format!("the request with the settings of its template is larger than {BODY_MAX} bytes");
+    Err(Problem::new(Kind::TooLarge, message))
 }
 
 /// Settings that were given, over those that were there before.

@@ -181,6 +181,7 @@ async fn create(request: RestRequest) -> Result<Response, Problem> {
         check_volumes(tx, input.network_volume_ids.as_deref())?;
         let name = input.name.clone().unwrap_or_default();
         let own = own_template(&name, container, base.as_ref());
+        container::check_size(&own)?;
         endpoint::create(tx, EndpointInput { template: Some(own), ..input }, Api::Rest, quota)
     };
     let made = request.app.change(write).await?;
@@ -235,6 +236,7 @@ async fn update(request: RestRequest) -> Result<Response, Problem> {
                 None => objects::find::<Template>(tx.conn, &old.template_id)?,
             };
             let mut own = own_template(&old.name, container, base.as_ref());
+            container::check_size(&own)?;
             let current = objects::find::<Template>(tx.conn, &old.template_id)?;
             let bound = current.filter(|template| template.bound_endpoint_id.as_ref() == Some(&id));
             own.name = bound.map(|bound| bound.name).or(own.name);

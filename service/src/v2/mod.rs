@@ -6,6 +6,7 @@ mod account;
 mod billing;
 mod catalog;
 mod container;
+mod elsewhere;
 mod endpoints;
 mod logs;
 mod pods;
@@ -16,6 +17,7 @@ mod templates;
 mod volumes;
 mod workers;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::Router;
@@ -30,6 +32,7 @@ use crate::description::{self, ApiInfo};
 use crate::gate;
 use crate::problem::{Kind, Problem};
 use crate::rest::answer;
+use elsewhere::nowhere;
 
 /// The description of the API.
 const ABOUT: ApiInfo = ApiInfo {
@@ -40,6 +43,7 @@ const ABOUT: ApiInfo = ApiInfo {
     problems: &[
         (400, "The request breaks a rule"),
         (401, "The key is missing or wrong"),
+        (403, "The key does not allow it"),
         (404, "There is no such object"),
         (409, "The name is taken, or the object is in another condition"),
         (413, "The body is too large"),
@@ -50,7 +54,10 @@ const ABOUT: ApiInfo = ApiInfo {
     problem_media: problem::MEDIA,
 };
 
-const MANNER: RequestRules = RequestRules { refusal: Kind::Unprocessable, body_max: 102_400 };
+/// The most bytes of a body, also of one that a template has been merged into.
+const BODY_MAX: usize = 102_400;
+
+const MANNER: RequestRules = RequestRules { refusal: Kind::Unprocessable, body_max: BODY_MAX };
 
 /// Groups of the real service that this one does not have yet, and what it says of them.
 const ABSENT: &[(&str, &str)] = &[
@@ -79,7 +86,7 @@ fn operations() -> Vec<Operation> {
 pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     let operations = operations();
     let documents = description::documents(&ABOUT, &operations, app.base_url());
-    let mut router = operation::router(operations, MANNER);
+    let mut router = operation::router(operations, MANNER).route("/", any(nowhere));
     for &(group, why) in ABSENT {
         let absent = move || async move { Problem::new(Kind::NotImplemented, why) };
         router = router
@@ -90,6 +97,16 @@ pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(Arc::clone(app), gate::v2))
         .merge(documents)
+}
+
+/// Adds to the job API the answer of version 2 at paths below its groups that lead nowhere.
+pub(crate) fn beside(app: &Arc<App>, jobs: Router<Arc<App>>) -> Router<Arc<App>> {
+    elsewhere::layer(app, jobs, groups(&operations()))
+}
+
+/// Returns the first parts of the paths of operations.
+fn groups(operations: &[Operation]) -> BTreeSet<&'static str> {
+    operations.iter().filter_map(|operation| operation.path().split('/').nth(1)).collect()
 }
 
 async fn wrong_method() -> Problem {
@@ -121,11 +138,9 @@ mod tests {
     /// An endpoint with the name of a group could not be called.
     #[test]
     fn no_endpoint_has_the_name_of_a_group() {
-        let operations = operations();
-        let paths = operations.iter().map(Operation::path);
-        let groups = paths.filter_map(|path| path.split('/').nth(1));
         let absent = ABSENT.iter().map(|(group, _)| *group);
-        for group in groups.chain(absent).chain(["openapi.json", "docs"]) {
+        for group in groups(&operations()).into_iter().chain(absent).chain(["openapi.json", "docs"])
+        {
             assert!(!crate::ids::is_long(group), "{group}");
         }
     }

@@ -27,7 +27,8 @@ pub(crate) fn dressed(response: Response) -> Response {
     let Some(problem) = response.extensions().get::<Problem>().cloned() else { return response };
     let (mut parts, _) = response.into_parts();
     let title = parts.status.canonical_reason().unwrap_or("Error");
-    let mut body = json!({ "title": title, "status": problem.status(), "detail": problem.message });
+    let mut body =
+        json!({ "title": title, "status": problem.status(), "detail": problem.message_two() });
     if !problem.faults.is_empty() {
         body["errors"] = json!(problem.faults);
     }

@@ -28,3 +28,4 @@ mod scaling;
 mod sdk;
 mod telling;
 mod v2;
+mod v2_problems;

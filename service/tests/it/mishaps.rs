@@ -78,7 +78,7 @@ async fn graphql_calls_fail_by_their_field() {
 
 #[tokio::test]
 async fn the_rate_is_bounded_when_asked_for() {
-    let service = Harness::with(|options| options.rate = Some(5)).await;
+    let service = Harness::with(|options| options.rate = "5".parse().unwrap()).await;
     let url = format!("{}/networkvolumes", service.addresses.rest);
     let mut statuses = Vec::new();
     for _ in 0..8 {

@@ -8,33 +8,38 @@ use serde_json::{Value, json};
 use crate::harness::{Harness, KEY};
 
 /// The requests of version 2.
-struct V2(Harness);
+pub(crate) struct V2(pub(crate) Harness);
 
 impl V2 {
-    async fn start() -> V2 {
+    pub(crate) async fn start() -> V2 {
         V2(Harness::start().await)
     }
 
-    async fn send(&self, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> (u16, Value) {
         let url = format!("{}{path}", self.0.addresses.queue);
         let (status, body) = self.0.send(method, &url, body).await;
         (status.as_u16(), body)
     }
 
-    async fn get(&self, path: &str) -> Value {
+    pub(crate) async fn get(&self, path: &str) -> Value {
         let (status, body) = self.send(Method::GET, path, None).await;
         assert_eq!(status, 200, "{path}: {body}");
         body
     }
 
     /// Makes an object and returns it.
-    async fn make(&self, path: &str, body: Value) -> Value {
+    pub(crate) async fn make(&self, path: &str, body: Value) -> Value {
         let (status, made) = self.send(Method::POST, path, Some(body)).await;
         assert_eq!(status, 201, "{path}: {made}");
         made
     }
 
-    async fn patch(&self, path: &str, body: Value) -> Value {
+    pub(crate) async fn patch(&self, path: &str, body: Value) -> Value {
         let (status, changed) = self.send(Method::PATCH, path, Some(body)).await;
         assert_eq!(status, 200, "{path}: {changed}");
         changed
@@ -46,7 +51,13 @@ impl V2 {
     }
 
     /// A request that must be refused; returns what is said of it.
-    async fn refused(&self, method: Method, path: &str, body: Value, status: u16) -> String {
+    pub(crate) async fn refused(
+        &self,
+        method: Method,
+        path: &str,
+        body: Value,
+        status: u16,
+    ) -> String {
         let (found, problem) = self.send(method.clone(), path, Some(body.clone())).await;
         assert_eq!(found, status, "{method} {path} {body}: {problem}");
         assert_eq!(problem["status"], status, "{problem}");
@@ -55,12 +66,12 @@ impl V2 {
     }
 }
 
-fn id(object: &Value) -> String {
+pub(crate) fn id(object: &Value) -> String {
     object["id"].as_str().unwrap().to_owned()
 }
 
 /// A queue with one worker that needs nothing but a name.
-fn queue(mut more: Value) -> Value {
+pub(crate) fn queue(mut more: Value) -> Value {
     let mut body = json!({ "name": "q", "type": "QUEUE", "image": "echo:1",
         "scaling": { "type": "QUEUE_DELAY", "queueDelay": 4 }, "gpu": { "pools": ["AMPERE_24"] },
         "workers": { "max": 1, "idleTimeout": 60 } });
@@ -99,42 +110,6 @@ async fn what_one_version_makes_the_other_shows() {
     let (status, _) =
         v2.0.rest(Method::GET, &format!("/templates/{}", id(&shown["template"])), None).await;
     assert_eq!(status, 404, "its template went with it");
-}
-
-#[tokio::test]
-async fn problems_have_the_form_of_version_2() {
-    let v2 = V2::start().await;
-    let url = format!("{}/serverless", v2.0.addresses.queue);
-    let response = v2.0.client.get(&url).send().await.unwrap();
-    assert_eq!(response.headers()["content-type"], "application/problem+json");
-    let problem: Value = response.json().await.unwrap();
-    assert_eq!(
-        problem,
-        json!({ "title": "Unauthorized", "status": 401, "detail": "unauthorized" })
-    );
-    let wrong = json!({ "name": "", "size": 9, "dataCenterId": "EU-RO-1" });
-    let (status, problem) = v2.send(Method::POST, "/network-volumes", Some(wrong)).await;
-    assert_eq!(status, 422);
-    assert_eq!(
-        problem["errors"],
-        json!([
-            "name must not be empty",
-            "size must be between 10 and 4096, not 9",
-            "dataCenter is required",
-            "there is no field dataCenterId",
-        ])
-    );
-    assert_eq!(v2.send(Method::GET, "/network-volumes/x", None).await.0, 404);
-    v2.refused(Method::PUT, "/network-volumes", json!({}), 405).await;
-    let long = json!({ "name": "x".repeat(102_400), "size": 10, "dataCenter": "EU-RO-1" });
-    v2.refused(Method::POST, "/network-volumes", long, 413).await;
-    for path in ["/clusters", "/clusters/x/pods", "/sandboxes/x", "/cost-centers"] {
-        let why = v2.refused(Method::GET, path, Value::Null, 501).await;
-        assert!(why.starts_with("This service"), "{why}");
-    }
-    let (status, _) = v2.send(Method::GET, "/network-volumes?unknown=1", None).await;
-    assert_eq!(status, 200, "unknown parameters are ignored");
-    v2.refused(Method::GET, "/catalog/gpus?product=MOON", Value::Null, 422).await;
 }
 
 #[tokio::test]

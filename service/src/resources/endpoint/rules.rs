@@ -7,6 +7,10 @@ use super::{Api, Endpoint, SCALER_VALUE_MIN, TIMEOUT_MAX_MS};
 use crate::catalog::{
     CPU_FLAVORS, CUDA_VERSIONS, ENDPOINT_TYPES, REGIONS, SCALER_TYPES, locations,
 };
+use crate::field_name::{
+    EXECUTION_TIMEOUT, GPU_COUNT, IDLE_TIMEOUT, SCALER_TYPE, VCPU_COUNT, WORKERS_MAX, WORKERS_MIN,
+    scaler_value,
+};
 use crate::problem::Problem;
 use crate::store::Tx;
 use crate::store::objects;
@@ -51,28 +55,30 @@ fn check_values(endpoint: &Endpoint, api: Api) -> Result<(), Problem> {
     gpu::check_types(&endpoint.gpu_type_ids)?;
     let flavors = &endpoint.cpu_flavor_ids;
     flavors.iter().try_for_each(|id| check_one_of("cpuFlavorIds", id, CPU_FLAVORS))?;
-    check_range("gpuCount", endpoint.gpu_count, 1, any)?;
-    check_range("vcpuCount", endpoint.vcpu_count, 1, any)?;
-    check_range("workersMin", endpoint.workers_min, 0, any)?;
-    check_range("workersMax", endpoint.workers_max, 0, any)?;
+    check_range(GPU_COUNT, endpoint.gpu_count, 1, any)?;
+    check_range(VCPU_COUNT, endpoint.vcpu_count, 1, any)?;
+    check_range(WORKERS_MIN, endpoint.workers_min, 0, any)?;
+    check_range(WORKERS_MAX, endpoint.workers_max, 0, any)?;
     check_range("workersStandby", endpoint.workers_standby, 0, any)?;
     if endpoint.workers_min > endpoint.workers_max {
         let (min, max) = (endpoint.workers_min, endpoint.workers_max);
-        return Err(Problem::invalid(format!(
-            "workersMin must not be greater than workersMax: {min} > {max}"
-        )));
+        return Err(Problem::broken_rule(|version| {
+            let (least, most) = (WORKERS_MIN.of(version), WORKERS_MAX.of(version));
+            format!("{least} must not be greater than {most}: {min} > {max}")
+        }));
     }
     check_env(&endpoint.env)?;
-    check_range("idleTimeout", endpoint.idle_timeout, 1, 3600)?;
-    check_one_of("scalerType", &endpoint.scaler_type, SCALER_TYPES)?;
+    check_range(IDLE_TIMEOUT, endpoint.idle_timeout, 1, 3600)?;
+    check_one_of(SCALER_TYPE, &endpoint.scaler_type, SCALER_TYPES)?;
     if endpoint.scaler_value < SCALER_VALUE_MIN {
         let shown = number(endpoint.scaler_value);
-        return Err(Problem::invalid(format!(
-            "scalerValue must be at least {SCALER_VALUE_MIN}, not {shown}"
-        )));
+        let field = scaler_value(&endpoint.scaler_type);
+        return Err(Problem::broken_rule(|version| {
+            format!("{} must be at least {SCALER_VALUE_MIN}, not {shown}", field.of(version))
+        }));
     }
     let timeout_ms = endpoint.execution_timeout_ms.unwrap_or(0);
-    check_range("executionTimeoutMs", timeout_ms, 0, TIMEOUT_MAX_MS)?;
+    check_range(EXECUTION_TIMEOUT, timeout_ms, 0, TIMEOUT_MAX_MS)?;
     for location in comma_list(endpoint.locations.as_deref().unwrap_or("")) {
         if !REGIONS.contains(&location.as_str()) {
             let field = if api == Api::Rest { "dataCenterIds" } else { "locations" };

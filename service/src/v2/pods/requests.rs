@@ -135,6 +135,7 @@ impl PodRequest {
             Some(base) => over_template(input.container, base, network.is_none()),
             None => with_nothing_more(input.container),
         };
+        container::check_size(&input.container)?;
         if let Some(network) = network {
             input.network_volume_id = Some(network.volume);
             input.container.volume_mount_path = Some(network.path);
@@ -160,6 +161,7 @@ impl PodRequest {
                 volume_mount_path: path,
                 ..container::over(given, &base)
             };
+            container::check_size(&input.container)?;
         }
         if let Some(network) = network {
             let network = network.into_iter().next().ok_or_else(|| {
