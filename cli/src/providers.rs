@@ -89,6 +89,13 @@ pub(crate) fn known_schemas() -> Result<BTreeMap<Name, Arc<ProviderSchema>>, Com
     Ok(apply::planning::schemas(&described.configure(&|_| None)?.providers))
 }
 
+/// The settings of the providers that come with Plumb, by instance name.
+pub(crate) fn known_settings() -> Result<BTreeMap<Name, Vec<String>>, CommandError> {
+    let mut described = Described::default();
+    described.add_serverless()?;
+    Ok(described.settings())
+}
+
 impl Described {
     /// Describes the providers that the spec declares and uses, and those that the state names. Descriptors of the
     /// spec are read from its folder; a mistake in one is a diagnostic.
@@ -176,6 +183,16 @@ impl Described {
             self.unusable.insert(name.clone());
             false
         });
+    }
+
+    /// Returns the settings of each instance.
+    pub(crate) fn settings(&self) -> BTreeMap<Name, Vec<String>> {
+        let instances = self.instances.iter();
+        let all = instances.map(|(name, it)| {
+            let known = it.descriptor.settings().into_iter().chain(it.serverless.then_some(LOCAL));
+            (name.clone(), known.map(str::to_owned).collect())
+        });
+        all.collect()
     }
 
     /// Returns true if a type that nobody has may be one of a provider that cannot be used.

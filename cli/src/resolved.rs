@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use apply::planning::{Request, make, schemas};
 use engine::address::Name;
@@ -15,6 +16,7 @@ use engine::graph::Graph;
 use engine::plan::file::Inputs;
 use engine::plan::input::Options;
 use engine::plan::{WrittenSecret, written_secrets};
+use engine::schema::ProviderSchema;
 use engine::state::Snapshot;
 use engine::stored::Stored;
 use engine::value::Datum;
@@ -59,6 +61,11 @@ impl Resolved {
             (self.config, _) = resolve(&self.document, &self.input);
         }
         Ok(configured)
+    }
+
+    /// Returns the schemas of the provider instances.
+    pub(crate) fn schemas(&self) -> &BTreeMap<Name, Arc<ProviderSchema>> {
+        &self.input.providers
     }
 
     /// Takes its sources and what was found wrong, which go into what is shown of it.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use engine::config::{self, BYTES_MAX, Document, ModuleSource};
+use engine::config::{self, BYTES_MAX, Document, ModuleSource, is_spec_file};
 use engine::diagnostics::{Diagnostic, Diagnostics, FileId, Source, Sources, Span};
 use engine::plan::file::SpecFile;
 
@@ -123,11 +123,6 @@ pub(crate) fn read_one(path: &Path) -> Result<SpecText, CommandError> {
 pub(crate) fn inside(folder: &Path, name: impl AsRef<Path>) -> PathBuf {
     let joined = folder.join(name);
     joined.strip_prefix(".").map_or(joined.clone(), Path::to_owned)
-}
-
-/// Returns true if a file of this name is part of the spec of its folder.
-pub(crate) fn is_spec_file(name: &str) -> bool {
-    name == "plumb.toml" || name.ends_with(".plumb.toml")
 }
 
 /// The files of a spec: `plumb.toml` first, the others by name.

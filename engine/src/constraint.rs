@@ -3,7 +3,7 @@
 //! Checked on what is known, at planning and again before a call, when residuals are filled. Not
 //! types: those a value has already when it comes here.
 
-use crate::diagnostics::nearest;
+use crate::diagnostics::{Correction, nearest};
 use crate::schema::{Constraint, OneOf};
 use crate::value::{Path, Value};
 
@@ -21,6 +21,8 @@ pub struct Violation {
     pub bound: Option<String>,
     /// The advice.
     pub help: Option<String>,
+    /// The text of the list that was meant, if one is near.
+    pub correction: Option<Correction>,
     /// True if it is a text outside its list, which `lifecycle.allow_unknown` turns into a warning.
     pub outside_list: bool,
 }
@@ -29,7 +31,14 @@ impl Violation {
     /// That `what`, as the value is, is not as the bound says.
     fn of_bound(what: &str, bound: String, help: Option<String>) -> Self {
         let message = format!("{what} and {bound}");
-        Self { path: Path::root(), message, bound: Some(bound), help, outside_list: false }
+        Self {
+            path: Path::root(),
+            message,
+            bound: Some(bound),
+            help,
+            correction: None,
+            outside_list: false,
+        }
     }
 
     /// The message for a value that is not to be shown, called `subject` there.
@@ -166,6 +175,9 @@ fn outside(name: &str, one_of: &OneOf, part: &str) -> Option<Violation> {
         message,
         bound: None,
         help: Some(help),
+        correction: near
+            .filter(|_| !part.is_empty())
+            .map(|near| Correction { word: part.to_owned(), meant: near.to_owned() }),
         outside_list: true,
     })
 }

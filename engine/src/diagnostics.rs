@@ -123,6 +123,15 @@ impl Severity {
     }
 }
 
+/// The word that was meant, in place of one among the underlined words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Correction {
+    /// The word as it is written.
+    pub word: String,
+    /// The word that was meant, as it is to be written.
+    pub meant: String,
+}
+
 /// Something to tell the user about their text or world.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostic {
@@ -142,6 +151,8 @@ pub struct Diagnostic {
     pub address: Option<Address>,
     /// The advice.
     pub help: Option<String>,
+    /// The same advice for programs, where it is to write another word.
+    pub correction: Option<Correction>,
 }
 
 impl Diagnostic {
@@ -170,6 +181,7 @@ impl Diagnostic {
             related: Vec::new(),
             address: None,
             help: None,
+            correction: None,
         }
     }
 
@@ -198,6 +210,13 @@ impl Diagnostic {
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// With the word that was meant in place of one that is underlined.
+    #[must_use]
+    pub fn meant(mut self, word: impl Into<String>, meant: impl Into<String>) -> Self {
+        self.correction = Some(Correction { word: word.into(), meant: meant.into() });
         self
     }
 

@@ -31,6 +31,7 @@ mod saved_plans;
 mod scale;
 mod secret_sweep;
 mod secrets;
+mod spec_schema;
 mod state;
 mod state_encryption;
 mod test_command;

@@ -31,6 +31,10 @@ fn init_writes_a_spec_that_applies_and_never_overwrites() {
     let project = Project::new("");
     std::fs::remove_file(project.path("plumb.toml")).unwrap();
     project.run(&["init"]).expect(0);
+    let read = |name: &str| std::fs::read_to_string(project.path(name)).unwrap();
+    let (spec, schema) = (read("plumb.toml"), read("plumb.schema.json"));
+    assert!(spec.starts_with("#:schema ./plumb.schema.json\n"), "{spec}");
+    assert_eq!(schema, project.run(&["schema", "--spec"]).expect(0).stdout);
     project.run(&["validate"]).expect(0);
     project.run(&["apply", "--yes"]).expect(0);
     let before = std::fs::read_to_string(project.path("plumb.toml")).unwrap();

@@ -165,7 +165,9 @@ pub(crate) enum Command {
     )]
     Serve(Box<Serve>),
     /// Describe the resource types
-    #[command(after_help = "Examples:\n  plumb schema\n  plumb schema --type value")]
+    #[command(
+        after_help = "Examples:\n  plumb schema\n  plumb schema --type value\n  plumb schema --spec > plumb.schema.json\n\nWith --spec, prints a JSON Schema of the spec, with the types of the providers that the spec declares, too. A first line `#:schema ./plumb.schema.json` in plumb.toml tells editors where it is."
+    )]
     Schema(Schema),
     /// Print a completion script
     #[command(
@@ -187,6 +189,9 @@ pub(crate) struct Schema {
     /// One resource type; without one, all are listed
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) ty: Option<String>,
+    /// The JSON Schema of the spec, for editors
+    #[arg(long, conflicts_with_all = ["ty", "json"])]
+    pub(crate) spec: bool,
     #[command(flatten)]
     pub(crate) form: Form,
 }

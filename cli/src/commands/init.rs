@@ -1,17 +1,20 @@
-//! `plumb init`: writes a small working spec, and never over one that is there; for a spec that is there, fetches the
-//! modules that it calls from repositories.
+//! `plumb init`: writes a small working spec with a schema for editors, and never over one that is there; for a spec that
+//! is there, fetches the modules that it calls from repositories.
 
 use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
+use engine::config::is_spec_file;
 use engine::shell;
 
+use editor::spec_schema::{FILE, FIRST_LINE};
+
+use super::schema;
 use crate::args::FolderArg;
 use crate::error::{CommandError, Status};
 use crate::modules;
 use crate::output::Output;
-use crate::spec_text;
 
 /// The spec that is written: the quickstart of the examples.
 const SPEC: &str = include_str!("../../../examples/quickstart/plumb.toml");
@@ -25,7 +28,7 @@ pub(crate) fn run(base: &Path, args: &FolderArg, output: &Output) -> Result<Stat
     for entry in std::fs::read_dir(&folder).map_err(fail)? {
         let name = entry.map_err(fail)?.file_name();
         let name = name.to_string_lossy();
-        if spec_text::is_spec_file(&name) {
+        if is_spec_file(&name) {
             let fetched = modules::fetch(&folder, output)?;
             if fetched > 0 {
                 output.talk(&format!("the modules from {fetched} repositories are there\n"));
@@ -37,8 +40,12 @@ pub(crate) fn run(base: &Path, args: &FolderArg, output: &Output) -> Result<Stat
         }
     }
     let path = folder.join("plumb.toml");
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(fail)?;
-    file.write_all(SPEC.as_bytes()).map_err(fail)?;
+    write_new(&path, &format!("{FIRST_LINE}\n{SPEC}")).map_err(fail)?;
+    match write_new(&folder.join(FILE), &schema::of_every_spec()?) {
+        // Someone has one of their own, or one that was made from other providers.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        result => result.map_err(fail)?,
+    }
     let shown = path.strip_prefix(".").unwrap_or(&path).display().to_string();
     let shown = render::safe::text(&shown);
     let next = args
@@ -49,4 +56,10 @@ pub(crate) fn run(base: &Path, args: &FolderArg, output: &Output) -> Result<Stat
     let next = render::safe::text(&next);
     output.talk(&format!("wrote {shown}; look at it, then run `plumb plan{next}`\n"));
     Ok(Status::Done)
+}
+
+/// Writes a file that is not there yet.
+fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(text.as_bytes())
 }

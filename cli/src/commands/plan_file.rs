@@ -18,7 +18,6 @@ use crate::environment;
 use crate::error::CommandError;
 use crate::folder::STATE_FOLDER;
 use crate::planning::Made;
-use crate::spec_text;
 
 /// The most secrets that are named of those that a file would hold.
 const PLACES_MAX: usize = 20;
@@ -96,7 +95,7 @@ fn is_plumbs_own(real: &Path) -> Option<&'static str> {
         return Some("lies in .plumb, which is Plumb's own");
     }
     let name = real.file_name().unwrap_or_default().to_string_lossy();
-    spec_text::is_spec_file(&name).then_some("would be a file of a spec")
+    engine::config::is_spec_file(&name).then_some("would be a file of a spec")
 }
 
 fn is_plan(path: &Path) -> std::io::Result<bool> {

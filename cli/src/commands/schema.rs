@@ -1,19 +1,28 @@
-//! `plumb schema`: which resource types there are, and what one of them is made of.
+//! `plumb schema`: the resource types, what one of them is made of, and the JSON Schema of a spec.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
+use editor::spec_schema::{Described, spec_schema};
+use editor::words;
 use engine::diagnostics::nearest;
-use engine::schema::{Attribute, OnChange, Presence, TypeSchema};
+use engine::schema::{Attribute, OnChange, TypeSchema};
 use render::json;
 use serde_json::json;
 
-use crate::args::Schema;
+use crate::args::{Schema, SpecArgs};
 use crate::error::{CommandError, Status};
+use crate::folder::Folder;
 use crate::output::Output;
-use crate::providers;
+use crate::{providers, resolved, stored_state};
 
-pub(crate) fn run(args: &Schema, output: &Output) -> Result<Status, CommandError> {
+pub(crate) fn run(base: &Path, args: &Schema, output: &Output) -> Result<Status, CommandError> {
+    if args.spec {
+        let described = described(&Folder::new(base, None)?, base)?;
+        output.data(&json::pretty(&spec_schema(&described)));
+        return Ok(Status::Done);
+    }
     let providers = providers::known_schemas()?;
     let types = || providers.values().flat_map(|provider| provider.types.values());
     let Some(wanted) = &args.ty else {
@@ -38,6 +47,30 @@ pub(crate) fn run(args: &Schema, output: &Output) -> Result<Status, CommandError
         type_text(found)
     });
     Ok(Status::Done)
+}
+
+/// The providers that come with Plumb, and those that the spec of the folder declares, if there is one.
+fn described(folder: &Folder, base: &Path) -> Result<Described, CommandError> {
+    let mut all = known()?;
+    if folder.spec_if_any()?.is_some() {
+        let spec = SpecArgs { unset: true, ..SpecArgs::default() };
+        let resolved = resolved::read(folder, base, &spec, &stored_state::no_state())?;
+        all.providers.extend(resolved.schemas().clone());
+        all.settings.extend(resolved.described.settings());
+        all.is_open = resolved.described.is_broken();
+    }
+    Ok(all)
+}
+
+/// The providers that come with Plumb.
+fn known() -> Result<Described, CommandError> {
+    let (providers, settings) = (providers::known_schemas()?, providers::known_settings()?);
+    Ok(Described { providers, settings, is_open: false })
+}
+
+/// The JSON Schema of a spec that uses the providers that come with Plumb.
+pub(super) fn of_every_spec() -> Result<String, CommandError> {
+    Ok(json::pretty(&spec_schema(&known()?)))
 }
 
 /// The types, one a line.
@@ -70,36 +103,11 @@ fn type_text(ty: &TypeSchema) -> String {
 
 /// Returns the facts about an attribute, in a few words each.
 fn facts(attribute: &Attribute) -> Vec<String> {
-    let constraint = &attribute.constraint;
-    let mut facts = vec![attribute.ty.to_string(), presence(attribute).to_owned()];
-    facts.extend(attribute.unit.as_ref().map(|unit| format!("in {unit}")));
-    facts.extend(constraint.min.map(|min| format!("at least {min}")));
-    facts.extend(constraint.max.map(|max| format!("at most {max}")));
-    if let Some(allowed) = &constraint.one_of {
+    let mut facts = words::facts(attribute);
+    if let Some(allowed) = &attribute.constraint.one_of {
         facts.push(format!("one of {}", allowed.values.join(", ")));
     }
-    let nulls = attribute.nulls.iter().map(engine::stored::to_json);
-    facts.extend(nulls.map(|word| format!("{word} for none")));
-    if let Some(default) = &attribute.default {
-        facts.push(format!("default {}", engine::stored::to_json(default)));
-    }
-    if attribute.on_change == OnChange::Replace {
-        let loss = if attribute.data_loss { ", which loses data" } else { "" };
-        facts.push(format!("a change replaces the object{loss}"));
-    }
-    if attribute.sensitive {
-        facts.push("sensitive".to_owned());
-    }
-    facts.extend(attribute.effect.as_ref().map(|effect| format!("a change {effect}")));
     facts
-}
-
-fn presence(attribute: &Attribute) -> &'static str {
-    match attribute.presence {
-        Presence::Required => "required",
-        Presence::Optional => "optional",
-        Presence::Computed => "computed",
-    }
 }
 
 fn type_json(ty: &TypeSchema) -> serde_json::Value {
@@ -118,7 +126,7 @@ fn attribute_json(attribute: &Attribute) -> serde_json::Value {
     json!({
         "type": attribute.ty.to_string(),
         "description": attribute.description,
-        "presence": presence(attribute),
+        "presence": words::presence(attribute.presence),
         "sensitive": attribute.sensitive,
         "default": attribute.default.as_ref().map(engine::stored::to_json),
         "replaces": attribute.on_change == OnChange::Replace,

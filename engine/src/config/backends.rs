@@ -93,6 +93,24 @@ pub fn names() -> impl Iterator<Item = &'static str> + Clone {
     BACKENDS.iter().map(|backend| backend.name)
 }
 
+/// A setting of a backend, as people read of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Its key.
+    pub name: &'static str,
+    /// The type of its value.
+    pub ty: &'static Type,
+    /// True if the backend needs it.
+    pub is_required: bool,
+}
+
+/// The settings of a backend; none of one that there is not.
+pub fn settings(backend: &str) -> impl Iterator<Item = Setting> {
+    let found = BACKENDS.iter().find(|known| known.name == backend);
+    let attributes = found.into_iter().flat_map(|backend| backend.attributes);
+    attributes.map(|it| Setting { name: it.name, ty: &it.ty, is_required: it.required })
+}
+
 /// Reads `[state]`: plain values, because a state must be found before anything is computed.
 pub(super) fn read(document: &Document) -> (StateSettings, Diagnostics) {
     let mut diagnostics = Diagnostics::new();

@@ -11,7 +11,7 @@ pub use blocks::*;
 pub use text::*;
 pub use values::*;
 
-use crate::diagnostics::nearest;
+use crate::diagnostics::{Diagnostic, nearest};
 use crate::types::Type;
 
 /// A type as people say it: an object's attributes are too many to list.
@@ -25,14 +25,18 @@ fn plainly(ty: &Type) -> String {
     }
 }
 
-/// "did you mean …", or all there is to choose from.
-pub(super) fn did_you_mean<'a>(
-    word: &str,
-    known: impl IntoIterator<Item = &'a str> + Clone,
-) -> String {
-    match nearest(word, known.clone()) {
-        Some(word) => format!("did you mean `{word}`?"),
-        None => format!("known are {}", listed(known)),
+impl Diagnostic {
+    /// With "did you mean …" as advice on a word, or with all there is to choose from.
+    #[must_use]
+    pub(super) fn choices<'a>(
+        self,
+        word: &str,
+        known: impl IntoIterator<Item = &'a str> + Clone,
+    ) -> Self {
+        match nearest(word, known.clone()) {
+            Some(near) => self.help(format!("did you mean `{near}`?")).meant(word, near),
+            None => self.help(format!("known are {}", listed(known))),
+        }
     }
 }
 

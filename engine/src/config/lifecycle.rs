@@ -4,22 +4,11 @@ use std::collections::BTreeSet;
 
 use super::checker::{Checker, place};
 use super::constant::literal_key;
-use super::{Item, Lifecycle, SpecExpr, diagnostics as say};
+use super::{Item, Lifecycle, SpecExpr, diagnostics as say, keys};
 use crate::address::{Block, Name};
 use crate::expression::{Expr, Kind, Root};
 use crate::schema::TypeSchema;
 use crate::types::Type;
-
-const KEYS: [&str; 8] = [
-    "allow_data_loss",
-    "allow_unknown",
-    "create_before_destroy",
-    "enabled",
-    "ignore_changes",
-    "prevent_destroy",
-    "replace_triggered_by",
-    "retain",
-];
 
 /// Reads and checks it; `schema` is none when the resource's type is not known.
 pub(super) fn lifecycle(
@@ -59,7 +48,9 @@ pub(super) fn lifecycle(
                 continue;
             }
             _ => {
-                checker.push(say::unknown_key(name, "`lifecycle`", place(file, key.range), &KEYS));
+                let known = keys::names(keys::LIFECYCLE);
+                let at = place(file, key.range);
+                checker.push(say::unknown_key(name, "`lifecycle`", at, &known));
                 continue;
             }
         };

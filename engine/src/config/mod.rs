@@ -14,6 +14,7 @@ pub mod diagnostics;
 mod found;
 mod given;
 mod imports;
+pub mod keys;
 mod lifecycle;
 mod locals;
 pub mod modules;
@@ -26,6 +27,7 @@ pub mod resolve;
 mod resource;
 pub mod scope;
 pub mod settings;
+pub mod symbols;
 mod syntax;
 mod table;
 #[cfg(test)]
@@ -45,6 +47,7 @@ use crate::state::ObjectId;
 use crate::types::Type;
 use crate::value::Datum;
 pub use modules::source::ModuleSource;
+pub use outputs::fetched;
 pub use table::Table;
 
 /// The largest spec, in bytes, all files together.
@@ -254,6 +257,11 @@ pub struct CheckConfig {
     pub assert: SpecExpr,
     /// The message when it does not hold.
     pub message: Option<SpecExpr>,
+}
+
+/// Returns true if a file of this name is part of the spec of its folder.
+pub fn is_spec_file(name: &str) -> bool {
+    name == "plumb.toml" || name.ends_with(".plumb.toml")
 }
 
 /// The file of a span, for callers that build spans of their own.

@@ -12,8 +12,8 @@ use crate::types::{Field, Type};
 /// The sources that a check may fetch, in the order in which they are fetched.
 const SOURCES: [&str; 2] = ["http", "job"];
 
-/// Returns the type of a fetched source. The names of a job are those of the job API.
-fn fetched(word: &str) -> Type {
+/// The type of what a check fetches, by the word for it: `job` or `http`. The names of a job are those of the job API.
+pub fn fetched(word: &str) -> Type {
     match word {
         "job" => object([
             ("id", needed(Type::String)),

@@ -12,28 +12,15 @@ use toml::de::{DeString, DeTable, DeValue};
 use super::convert::{Converter, File, Text};
 use super::found::Found;
 use super::{
-    BYTES_MAX, Document, Item, RawBlock, Table, VALUES_MAX, diagnostics as say, required_version,
-    syntax,
+    BYTES_MAX, Document, Item, RawBlock, Table, VALUES_MAX, diagnostics as say, keys,
+    required_version, syntax,
 };
 use crate::address::{Block, Name, RESERVED_TYPES, is_name};
 use crate::diagnostics::{Diagnostics, FileId, Source, Sources, Span};
 use crate::work::{self, InTurn, Workers};
 
-/// The tables that may stand at the top of a file.
-const TABLES: [&str; 10] = [
-    "check", "import", "local", "module", "output", "plumb", "provider", "resource", "state",
-    "variable",
-];
 /// The tables that later versions bring.
 const LATER: [&str; 4] = ["data", "moved", "policy", "removed"];
-/// The keys of blocks that do not depend on a provider or a backend.
-const PLUMB_KEYS: [&str; 3] = ["description", "name", "required_version"];
-const VARIABLE_KEYS: [&str; 7] =
-    ["allowed", "default", "description", "nullable", "sensitive", "type", "validation"];
-const OUTPUT_KEYS: [&str; 3] = ["description", "sensitive", "value"];
-const IMPORT_KEYS: [&str; 2] = ["id", "to"];
-const CHECK_KEYS: [&str; 5] = ["assert", "description", "http", "job", "message"];
-
 /// Parses the files of one spec into one document.
 pub fn parse(sources: &Sources, files: &[FileId]) -> (Document, Diagnostics) {
     parse_with(sources, files, &InTurn)
@@ -191,13 +178,13 @@ impl Reader {
         if LATER.contains(&name) {
             return self.found.diagnostics.push(say::not_supported_yet(name, file.header(pair)));
         }
-        if !TABLES.contains(&name) {
+        if keys::table(name).is_none() {
             let at = file.header(pair);
             // Behind a header that cannot be read, the keys of its table seem to stand in its place.
             if self.found.torn && self.is_on_a_bad_line(file, at) {
                 return;
             }
-            return self.found.diagnostics.push(say::unknown_table(name, at, &TABLES));
+            return self.found.diagnostics.push(say::unknown_table(name, at, keys::tables()));
         }
         if name == "import" {
             return self.imports(file, pair);
@@ -321,19 +308,13 @@ impl Reader {
     }
 
     fn block(&mut self, file: File<'_>, kind: &str, header: Span, table: &DeTable<'_>) -> RawBlock {
-        let known: Option<(&str, &[&str])> = match kind {
-            "plumb" => Some(("`[plumb]`", &PLUMB_KEYS)),
-            "variable" => Some(("a variable", &VARIABLE_KEYS)),
-            "output" => Some(("an output", &OUTPUT_KEYS)),
-            "check" => Some(("a check", &CHECK_KEYS)),
-            "import" => Some(("an import", &IMPORT_KEYS)),
-            _ => None,
-        };
+        let closed = keys::table(kind).filter(|form| !form.is_open);
         let mut items = Table::with_capacity(table.len());
         for (key, value) in table {
             let name = &**key.get_ref();
-            if let Some((what, known)) = known.filter(|(_, known)| !known.contains(&name)) {
-                self.found.diagnostics.push(say::unknown_key(name, what, file.key(key), known));
+            if let Some(form) = closed.filter(|form| !keys::has(form.keys, name)) {
+                let (at, known) = (file.key(key), keys::names(form.keys));
+                self.found.diagnostics.push(say::unknown_key(name, form.one, at, &known));
                 continue;
             }
             let text = match (kind, name) {

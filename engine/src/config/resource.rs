@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::checker::{Checker, place};
 use super::names::Managed;
-use super::{Item, Lifecycle, RawBlock, ResourceConfig, SpecExpr, diagnostics as say, lifecycle};
+use super::{
+    Item, Lifecycle, RawBlock, ResourceConfig, SpecExpr, diagnostics as say, keys, lifecycle,
+};
 use crate::address::{Address, Block, Name, is_name};
 use crate::diagnostics::{Span, nearest};
 use crate::expression::Kind;
@@ -13,9 +15,6 @@ use crate::expression::visit::walk;
 use crate::schema::{Attribute, Presence, TypeSchema};
 use crate::types::Type;
 use crate::value::Value;
-
-/// The keys of a resource that are not attributes.
-const RESERVED: [&str; 4] = ["depends_on", "for_each", "lifecycle", "provider"];
 
 /// The result of checking a block, beside what moves from it into the config.
 #[derive(Default)]
@@ -41,7 +40,7 @@ impl Checked {
         let for_each = attributes.get("for_each").map(|item| item.value.clone());
         let given = |a: &Attribute| a.presence != Presence::Computed;
         attributes.retain(|name| {
-            !RESERVED.contains(&&**name) && schema.attributes.get(name).is_some_and(given)
+            !keys::has(keys::RESOURCE, name) && schema.attributes.get(name).is_some_and(given)
         });
         let header = raw.header;
         ResourceConfig {
@@ -86,7 +85,7 @@ fn attributes<'s>(
     allow_unknown: Option<&BTreeSet<Name>>,
 ) -> BTreeSet<&'s str> {
     let mut meant = BTreeSet::new();
-    for (name, item) in raw.items.iter().filter(|(name, _)| !RESERVED.contains(&&***name)) {
+    for (name, item) in raw.items.iter().filter(|(name, _)| !keys::has(keys::RESOURCE, name)) {
         let Some(schema) = schema else {
             checker.expect(&item.value, &Type::Any);
             continue;
@@ -95,7 +94,7 @@ fn attributes<'s>(
             None => {
                 let known = schema.attributes.iter();
                 let known = known.filter(|(_, a)| a.presence != Presence::Computed);
-                let known = known.map(|(name, _)| &**name).chain(RESERVED);
+                let known = known.map(|(name, _)| &**name).chain(keys::names(keys::RESOURCE));
                 meant.extend(nearest(name, known.clone()));
                 checker.push(say::unknown_attribute(&schema.name, name, item.key, known));
                 checker.expect(&item.value, &Type::Any);

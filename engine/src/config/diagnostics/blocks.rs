@@ -1,6 +1,6 @@
 //! Errors of blocks: types, attributes, references and cycles.
 
-use super::{did_you_mean, listed, plainly, shown};
+use super::{listed, plainly, shown};
 use crate::address::{Address, AddressError, Block};
 use crate::diagnostics::{Diagnostic, Span};
 use crate::types::Type;
@@ -21,7 +21,7 @@ pub fn unknown_nested_attribute<'a>(
     Diagnostic::error("unknown attribute")
         .at(at)
         .label(format!("there is no attribute `{}` here", shown(name)))
-        .help(did_you_mean(name, known))
+        .choices(name, known)
 }
 
 /// Nested attributes that are missing.
@@ -37,13 +37,13 @@ pub fn unknown_attribute<'a>(
     at: Span,
     known: impl IntoIterator<Item = &'a str> + Clone,
 ) -> Diagnostic {
-    Diagnostic::error("unknown attribute")
+    let diagnostic = Diagnostic::error("unknown attribute")
         .at(at)
-        .label(format!("`{ty}` has no attribute `{}`", shown(name)))
-        .help(match name {
-            "count" => COUNT.to_owned(),
-            _ => did_you_mean(name, known),
-        })
+        .label(format!("`{ty}` has no attribute `{}`", shown(name)));
+    match name {
+        "count" => diagnostic.help(COUNT),
+        _ => diagnostic.choices(name, known),
+    }
 }
 
 /// The advice in place of a word that other tools know.
@@ -90,7 +90,7 @@ pub fn unknown_backend<'a>(
     Diagnostic::error("unknown backend")
         .at(at)
         .label(format!("there is no state backend `{}`", shown(name)))
-        .help(did_you_mean(name, known))
+        .choices(name, known)
 }
 
 /// A key of `[state]` that its backend does not know.
@@ -100,14 +100,13 @@ pub fn unknown_state_key<'a>(
     at: Span,
     known: impl IntoIterator<Item = &'a str> + Clone,
 ) -> Diagnostic {
-    let help = match known.clone().into_iter().next() {
-        Some(_) => did_you_mean(key, known),
-        None => "it has none".to_owned(),
-    };
-    Diagnostic::error("unknown attribute")
+    let diagnostic = Diagnostic::error("unknown attribute")
         .at(at)
-        .label(format!("the backend `{backend}` has no attribute `{}`", shown(key)))
-        .help(help)
+        .label(format!("the backend `{backend}` has no attribute `{}`", shown(key)));
+    match known.clone().into_iter().next() {
+        Some(_) => diagnostic.choices(key, known),
+        None => diagnostic.help("it has none"),
+    }
 }
 
 /// A key of `[state]` that is or holds a credential.
@@ -201,7 +200,7 @@ pub fn unknown_type<'a>(
     Diagnostic::error("unknown resource type")
         .at(at)
         .label(format!("no provider has the type `{}`", shown(ty)))
-        .help(did_you_mean(ty, known))
+        .choices(ty, known)
 }
 
 /// A resource type that several provider instances have.
@@ -222,7 +221,7 @@ pub fn unknown_provider<'a>(
     Diagnostic::error("unknown provider")
         .at(at)
         .label(format!("there is no provider `{}`", shown(name)))
-        .help(did_you_mean(name, known))
+        .choices(name, known)
 }
 
 /// A type that the chosen provider instance does not have.
@@ -235,7 +234,7 @@ pub fn not_of_provider<'a>(
     Diagnostic::error("unknown resource type")
         .at(at)
         .label(format!("the provider `{instance}` has no type `{}`", shown(ty)))
-        .help(did_you_mean(ty, known))
+        .choices(ty, known)
 }
 
 /// A `for_each` that gives no keys.

@@ -1,6 +1,6 @@
 //! Errors of the text of a spec: TOML, tables, keys and names.
 
-use super::{did_you_mean, shown};
+use super::shown;
 use crate::diagnostics::{Diagnostic, Span};
 use crate::expression::ExprError;
 
@@ -95,11 +95,15 @@ pub fn declared_twice(what: &str, at: Span, first: Option<Span>) -> Diagnostic {
 }
 
 /// A table at the top of a file that means nothing.
-pub fn unknown_table(name: &str, at: Span, known: &[&str]) -> Diagnostic {
+pub fn unknown_table(
+    name: &str,
+    at: Span,
+    known: impl IntoIterator<Item = &'static str> + Clone,
+) -> Diagnostic {
     Diagnostic::error("unknown table")
         .at(at)
         .label(format!("`{}` is not a table of a spec", shown(name)))
-        .help(did_you_mean(name, known.iter().copied()))
+        .choices(name, known)
 }
 
 /// A part of the language that a later version brings.
@@ -143,7 +147,7 @@ pub fn unknown_key(name: &str, block: &str, at: Span, known: &[&str]) -> Diagnos
     Diagnostic::error("unknown key")
         .at(at)
         .label(format!("{block} has no `{}`", shown(name)))
-        .help(did_you_mean(name, known.iter().copied()))
+        .choices(name, known.iter().copied())
 }
 
 /// A TOML date or time.

@@ -1,6 +1,6 @@
 //! Errors of values: variables, types, ranges and lists. None of them shows one.
 
-use super::{did_you_mean, listed, plainly, shown};
+use super::{listed, plainly, shown};
 use crate::address::Name;
 use crate::config::Variable;
 use crate::constraint::Violation;
@@ -21,7 +21,7 @@ pub fn unknown_variable<'a>(
 ) -> Diagnostic {
     Diagnostic::error("a value for an unknown variable")
         .detail(format!("The spec declares no variable `{}`.", shown(name)))
-        .help(did_you_mean(name, known))
+        .choices(name, known)
 }
 
 /// A variable without a value. Where it is sensitive, no argument of a command is proposed: others on
@@ -48,16 +48,15 @@ pub fn no_type(name: &str, at: Span) -> Diagnostic {
 /// A text that names no type.
 pub fn unknown_value_type(text: &str, at: Span) -> Diagnostic {
     let words = ["any", "boolean", "integer", "list(string)", "map(string)", "number", "string"];
-    let help = match nearest(text, words) {
-        Some(word) => format!("did you mean `{word}`?"),
-        None => "write string, integer, number, boolean, any, list(…), set(…), map(…) or \
-                 object{name = type, other? = type}"
-            .to_owned(),
-    };
-    Diagnostic::error("unknown type")
-        .at(at)
-        .label(format!("`{}` is not a type", shown(text)))
-        .help(help)
+    let diagnostic =
+        Diagnostic::error("unknown type").at(at).label(format!("`{}` is not a type", shown(text)));
+    match nearest(text, words) {
+        Some(_) => diagnostic.choices(text, words),
+        None => diagnostic.help(
+            "write string, integer, number, boolean, any, list(…), set(…), map(…) or \
+             object{name = type, other? = type}",
+        ),
+    }
 }
 
 /// Something computed where a plain value must stand.
@@ -219,6 +218,10 @@ pub fn value_not_allowed(violation: &Violation, only_warn: bool, at: Span) -> Di
     let diagnostic =
         if only_warn { Diagnostic::warning(summary) } else { Diagnostic::error(summary) };
     let diagnostic = diagnostic.at(at).label(violation.message.clone());
+    let diagnostic = match &violation.correction {
+        Some(correction) => diagnostic.meant(&*correction.word, &*correction.meant),
+        None => diagnostic,
+    };
     match &violation.help {
         Some(help) => diagnostic.help(help.clone()),
         None => diagnostic,

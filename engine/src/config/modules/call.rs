@@ -6,14 +6,11 @@ use std::sync::Arc;
 use super::diagnostics as say;
 use crate::address::Name;
 use crate::config::constant::constant;
+use crate::config::keys;
 use crate::config::variables::{Declaration, declarations};
 use crate::config::{Document, Item, ModuleSource, RawBlock};
 use crate::diagnostics::{Diagnostics, Span};
 use crate::value::Value;
-
-/// The keys of a call that are not inputs.
-const RESERVED: [&str; 7] =
-    ["depends_on", "enabled", "folder", "for_each", "providers", "revision", "source"];
 
 /// A module as it is called: its document, and the inputs that it declares.
 pub(super) struct Module {
@@ -29,7 +26,7 @@ pub(super) fn module(document: &Arc<Document>, diagnostics: &mut Diagnostics) ->
         diagnostics.push(say::not_in_a_module(word, raw.header));
     }
     for (name, raw) in &document.variables {
-        if RESERVED.contains(&&**name) {
+        if keys::has(keys::MODULE, name) {
             diagnostics.push(say::reserved_variable(name, raw.header));
         }
     }
@@ -70,7 +67,7 @@ impl<'a> Call<'a> {
 
     /// The inputs that the call gives.
     pub(super) fn given(&self) -> impl Iterator<Item = (&'a Name, &'a Item)> {
-        self.raw.items.iter().filter(|(name, _)| !RESERVED.contains(&&***name))
+        self.raw.items.iter().filter(|(name, _)| !keys::has(keys::MODULE, name))
     }
 
     /// Checks the names of the inputs.

@@ -1,7 +1,7 @@
 //! The diagnostics of modules, one constructor each.
 
 use crate::address::ModulePath;
-use crate::config::diagnostics::{did_you_mean, listed, shown};
+use crate::config::diagnostics::{listed, shown};
 use crate::diagnostics::{Diagnostic, Span};
 
 /// A source that is neither a folder nor a repository.
@@ -93,7 +93,7 @@ pub(super) fn unknown_input<'a>(
     Diagnostic::error("unknown input")
         .at(at)
         .label(format!("the module has no variable `{}`", shown(name)))
-        .help(did_you_mean(name, known))
+        .choices(name, known)
 }
 
 /// Inputs that a module needs.
