@@ -30,6 +30,7 @@ mod resolved;
 mod running;
 mod runtime;
 mod signals;
+mod spec_files;
 mod spec_text;
 mod stop_request;
 mod store_location;

@@ -165,6 +165,17 @@ pub(crate) async fn plan_anyway(
     Ok((made, question))
 }
 
+/// The same, with the config that the plan is for: for who writes into the spec.
+pub(crate) async fn plan_with_config(
+    folder: &Folder,
+    base: &Path,
+    planning: &Planning,
+    output: &Output,
+) -> Result<(Made, Option<Config>, Option<CommandError>), CommandError> {
+    let (made, kept, question) = make(folder, base, planning, output).await?;
+    Ok((made, kept.map(|kept| kept.resolved.config), question))
+}
+
 /// The inputs that a plan was made of.
 struct Kept {
     resolved: Resolved,

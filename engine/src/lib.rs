@@ -27,3 +27,4 @@ pub mod stored;
 pub mod types;
 pub mod value;
 pub mod work;
+pub mod write_back;

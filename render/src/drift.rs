@@ -1,10 +1,13 @@
 //! Changes outside Plumb, for `plumb drift`.
 
+use engine::diagnostics::Sources;
+use engine::write_back::Written;
 use serde::Serialize;
 
 use crate::diagnostics::DiagnosticView;
 use crate::json;
-use crate::paint::{Colour, Label, Page};
+use crate::paint::{Colour, Label, Line, Page};
+use crate::safe;
 use crate::terminal;
 use crate::view::{DriftView, LocationView, PlanView};
 
@@ -20,20 +23,70 @@ pub struct DriftReport<'a> {
     locations: &'a [LocationView],
     /// The objects that changed; none where they could not be looked at.
     drift: Option<&'a [DriftView]>,
+    /// The attributes that were written into the spec; none where that was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    written: Option<Vec<WrittenView>>,
     /// Errors, warnings and notes.
     diagnostics: Vec<DiagnosticView>,
+}
+
+/// An attribute that was written into the spec.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WrittenView {
+    /// The address of its block.
+    address: String,
+    /// The attribute.
+    attribute: String,
+    /// The file.
+    file: String,
+    /// The line in the file as it is now, from 1.
+    line: usize,
+    /// The value as TOML; null where the attribute was taken out.
+    value: Option<String>,
+}
+
+impl WrittenView {
+    /// What was written into files of these names.
+    pub fn all(written: &[Written], sources: &Sources) -> Vec<Self> {
+        let view = |written: &Written| Self {
+            address: written.block.to_string(),
+            attribute: written.attribute.to_string(),
+            file: sources.get(written.file).map(|source| source.path.clone()).unwrap_or_default(),
+            line: written.line,
+            value: written.value.clone(),
+        };
+        written.iter().map(view).collect()
+    }
+
+    /// The line that says it.
+    fn line(&self) -> Line {
+        let Self { address, attribute, file, line, value } = self;
+        let place = safe::text(&format!("{file}:{line}"));
+        let what = match value {
+            Some(value) => safe::toml(&format!("{attribute} = {value}")).into_owned(),
+            None => format!("{} is taken out", safe::text(attribute)),
+        };
+        let address = format!(" {}: ", safe::text(address));
+        Line::new(1).then(place, Label::Faint).plain(address).then(what, Label::Strong)
+    }
 }
 
 impl<'a> DriftReport<'a> {
     /// The report on a plan's drift.
     pub fn new(view: &'a PlanView<'_>, diagnostics: Vec<DiagnosticView>) -> Self {
         let (locations, drift) = (view.locations.as_slice(), Some(view.drift.as_slice()));
-        Self { format: DRIFT_FORMAT, locations, drift, diagnostics }
+        Self { format: DRIFT_FORMAT, locations, drift, written: None, diagnostics }
     }
 
     /// The report where nothing could be looked at. That nothing changed it does not say.
     pub fn refused(diagnostics: Vec<DiagnosticView>) -> Self {
-        Self { format: DRIFT_FORMAT, locations: &[], drift: None, diagnostics }
+        Self { format: DRIFT_FORMAT, locations: &[], drift: None, written: None, diagnostics }
+    }
+
+    /// With what was written into the spec.
+    #[must_use]
+    pub fn with_written(self, written: Vec<WrittenView>) -> Self {
+        Self { written: Some(written), ..self }
     }
 
     /// As text, without the diagnostics, which are talk.
@@ -50,6 +103,16 @@ impl<'a> DriftReport<'a> {
             },
             Label::Strong,
         );
+        if let Some(written) = &self.written {
+            page.gap();
+            let heading = if written.is_empty() {
+                "Nothing was written into the spec."
+            } else {
+                "Written into the spec:"
+            };
+            page.heading(heading, Label::Strong);
+            written.iter().for_each(|written| page.push(written.line()));
+        }
         page.text(colour)
     }
 

@@ -9,6 +9,7 @@ mod checks;
 mod concurrent_runs;
 mod confirmation;
 mod crashes;
+mod drift_write;
 mod empty_values;
 mod endpoints;
 mod examples;

@@ -112,7 +112,7 @@ pub(crate) enum Command {
     Import(Import),
     /// Show what changed outside Plumb
     #[command(
-        after_help = "Examples:\n  plumb drift\n  plumb drift --json\n\nExit status 2 when something changed."
+        after_help = "Examples:\n  plumb drift\n  plumb drift --json\n  plumb drift --write\n\nExit status 2 when something changed.\n\nWith --write, each changed attribute that a plain value makes gets its live value in the spec; comments, order and expressions stay. The command says what it wrote, and for the rest what to change instead. Exit status 2 means then that something is left to change by hand."
     )]
     Drift(Drift),
     /// Show the state, or a saved plan

@@ -134,6 +134,9 @@ impl Destroy {
 pub(crate) struct Drift {
     #[command(flatten)]
     pub(crate) folder: FolderArg,
+    /// Write what changed outside into the spec, where plain values make it
+    #[arg(long)]
+    pub(crate) write: bool,
     #[command(flatten)]
     pub(crate) form: Form,
     #[command(flatten)]

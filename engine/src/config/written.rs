@@ -2,13 +2,44 @@
 
 use std::fmt::Write as _;
 
+use crate::address::Name;
 use crate::stored;
 use crate::value::Value;
+
+/// A value as a spec has it, on one line: lists and maps are inline. An entry of a map that is null is left out. None
+/// for what no literal of TOML says: null, unknown and sealed values.
+pub(crate) fn value(value: &Value) -> Option<String> {
+    match value {
+        Value::List(items) | Value::Set(items) => {
+            let items: Option<Vec<String>> = items.iter().map(self::value).collect();
+            Some(format!("[{}]", items?.join(", ")))
+        }
+        Value::Map(entries) => {
+            let entries = entries.iter().filter(|(_, value)| !value.is_null());
+            let entry = |(name, value): (&Name, &Value)| {
+                Some(format!("{} = {}", key(name), self::value(value)?))
+            };
+            let entries: Option<Vec<String>> = entries.map(entry).collect();
+            let entries = entries?.join(", ");
+            Some(if entries.is_empty() { "{}".to_owned() } else { format!("{{ {entries} }}") })
+        }
+        other => scalar(other),
+    }
+}
+
+/// A key of TOML: bare where it can be. It is no template.
+pub(crate) fn key(name: &str) -> String {
+    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if !name.is_empty() && name.bytes().all(is_bare) {
+        return name.to_owned();
+    }
+    quoted(name, false)
+}
 
 /// A number, a yes-or-no or a text as a spec has it; none for what is more than one line of it.
 pub(crate) fn scalar(value: &Value) -> Option<String> {
     match value {
-        Value::String(text) => Some(string(text)),
+        Value::String(text) => Some(quoted(text, true)),
         // JSON's are TOML's.
         Value::Bool(_) | Value::Integer(_) | Value::Float(_) => {
             Some(stored::to_json(value).to_string())
@@ -17,8 +48,8 @@ pub(crate) fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// A basic string of TOML. The texts of a spec are templates, so what begins an expression is escaped.
-fn string(text: &str) -> String {
+/// A basic string of TOML. The values of a spec are templates, so what begins an expression is escaped in one.
+fn quoted(text: &str, is_template: bool) -> String {
     let mut written = String::with_capacity(text.len() + 2);
     written.push('"');
     for (index, c) in text.char_indices() {
@@ -27,7 +58,9 @@ fn string(text: &str) -> String {
             '\n' => written.push_str("\\n"),
             '\t' => written.push_str("\\t"),
             '\r' => written.push_str("\\r"),
-            '$' | '%' if text[index + 1..].starts_with('{') => written.extend([c, c]),
+            '$' | '%' if is_template && text[index + 1..].starts_with('{') => {
+                written.extend([c, c]);
+            }
             c if c.is_control() => {
                 let _ = write!(written, "\\u{:04x}", u32::from(c));
             }

@@ -160,7 +160,7 @@ impl Looked<'_, '_> {
         };
         // There was nothing before that it could have been made with.
         self.flags.triggered &= imported.is_none();
-        let drift = current.and_then(|current| self.drift(current, live.as_ref()));
+        let drift = current.and_then(|current| self.drift(current, live.as_ref(), wanted));
         let case = Case {
             resource,
             address,
@@ -292,7 +292,7 @@ impl Looked<'_, '_> {
     }
 
     /// How the object changed outside, if it did. Of one that a call in doubt is about, that call may have done it.
-    fn drift(&self, object: &Object, live: Option<&Live<'_>>) -> Option<Drift> {
+    fn drift(&self, object: &Object, live: Option<&Live<'_>>, wanted: &Wanted) -> Option<Drift> {
         let Self { reached, resource, address, .. } = self;
         let context = reached.context;
         if context.blocked.contains(*address) {
@@ -302,7 +302,8 @@ impl Looked<'_, '_> {
         let Some(live) = live else {
             let before = stored_attributes(&object.attributes, schema).ok()?;
             let (address, attributes) = (Address::clone(address), Vec::new());
-            return Some(Drift { address, before, after: None, attributes, proposal: None });
+            let (after, proposal, wanted) = (None, None, Attributes::new());
+            return Some(Drift { address, before, after, attributes, proposal, wanted });
         };
         if !object.progress.is_ready() {
             return None;
@@ -310,10 +311,12 @@ impl Looked<'_, '_> {
         let mut attributes = drifted(live, schema, &context.input.snapshot.seal_key);
         // What the spec leaves to others is no drift when they change it.
         attributes.retain(|name| !resource.lifecycle.ignore_changes.contains(name));
+        let of_spec = |name: &Name| Some((name.clone(), wanted.attributes.get(name)?.clone()));
         (!attributes.is_empty()).then(|| Drift {
             address: Address::clone(address),
             before: (*live.stored).clone(),
             after: Some((*live.attributes).clone()),
+            wanted: attributes.iter().filter_map(of_spec).collect(),
             attributes,
             proposal: None,
         })
@@ -393,9 +396,16 @@ fn as_written<'a>(live: &Live<'a>, change: &Change, key: &SealKey) -> Live<'a> {
     Live { object, attributes, stored }
 }
 
-/// What to write into the spec to keep what changed outside, and may be shown.
+/// What to write into the spec to keep what changed outside, and may be shown. What the spec says already is not
+/// proposed.
 fn proposal(resource: &ResourceConfig, drift: &Drift) -> Option<String> {
-    action::proposal(resource, &drift.attributes, drift.after.as_ref()?)
+    let live = drift.after.as_ref()?;
+    let differs = |name: &&Name| {
+        let pair = drift.wanted.get(*name).zip(live.get(*name));
+        pair.is_none_or(|(wanted, live)| !wanted.same(live))
+    };
+    let names: Vec<Name> = drift.attributes.iter().filter(differs).cloned().collect();
+    action::proposal(resource, &names, live)
 }
 
 fn mark_drifted_causes(drift: &Drift, key: &SealKey, change: &mut Change) {

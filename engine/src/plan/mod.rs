@@ -391,6 +391,10 @@ pub struct Drift {
     /// What to write into the spec to keep it as it now is: TOML, a line for each attribute of which a
     /// line can say it.
     pub proposal: Option<String>,
+    /// The values that the spec gives the attributes that differ, secrets sealed. Not written: it is for who changes
+    /// the spec.
+    #[serde(skip)]
+    pub wanted: Attributes,
 }
 
 /// What becomes of an output.

@@ -127,6 +127,7 @@ pub(crate) fn plan() -> (Plan, Sources) {
                 after: Some(attributes(&json!({"name": "m", "size": 300}))),
                 attributes: vec!["name".into(), "size".into()],
                 proposal: Some("size = 300".to_owned()),
+                wanted: Attributes::new(),
             },
             Drift {
                 address: address("disk.gone"),
@@ -134,6 +135,7 @@ pub(crate) fn plan() -> (Plan, Sources) {
                 after: None,
                 attributes: Vec::new(),
                 proposal: None,
+                wanted: Attributes::new(),
             },
         ],
         changes: vec![create, replace, update, delete, keep],

@@ -88,7 +88,8 @@ impl<'a> Redactor<'a> {
 
     /// Seals the secrets of an object that changed outside.
     pub(in crate::plan) fn redact_drift(&self, drift: &mut Drift, planned: &Planned<'_>) {
-        for object in [Some(&mut drift.before), drift.after.as_mut()].into_iter().flatten() {
+        let Drift { before, after, wanted, .. } = drift;
+        for object in [Some(before), after.as_mut(), Some(wanted)].into_iter().flatten() {
             let was = Arc::new(std::mem::take(object));
             *object = Arc::unwrap_or_clone(self.redact(&was, planned));
         }

@@ -1,0 +1,284 @@
+//! Drift into code: changes outside that somebody accepts are written back into the spec.
+//!
+//! Text to text: comments, order and expressions stay, and only the plain values that differ are written anew. A value
+//! that an expression makes stays as it is, and a diagnostic says what to change instead.
+
+mod diagnostics;
+mod document;
+mod edits;
+mod origins;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toml_edit::DocumentMut;
+
+use self::diagnostics as say;
+use self::edits::{Edit, Edits};
+use crate::address::{Address, Block, Name};
+use crate::config::{Config, Item, ResourceConfig, parse, written};
+use crate::diagnostics::{Diagnostic, Diagnostics, FileId, Sources, Span};
+use crate::plan::{Change, Drift, Plan};
+use crate::schema::{Attribute, Presence};
+use crate::value::{Path, Value};
+
+/// The outcome of writing changes back.
+#[derive(Debug, Default)]
+pub struct WriteBack {
+    /// The attributes that are written, by block and name.
+    pub written: Vec<Written>,
+    /// Reasons why the rest stays as it is, each with its place and what to do.
+    pub kept: Diagnostics,
+    /// The new texts of the files that change.
+    pub files: BTreeMap<FileId, String>,
+}
+
+/// An attribute that is written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
+    /// The block that says it.
+    pub block: Block,
+    /// The attribute.
+    pub attribute: Name,
+    /// Its file.
+    pub file: FileId,
+    /// Its line in the new text, from 1; that of its block where it is taken out.
+    pub line: usize,
+    /// Its value as TOML; none where it is taken out.
+    pub value: Option<String>,
+}
+
+/// Writes the drift of a plan into the texts of its spec, as far as plain values make it.
+pub fn write_back(config: &Config, sources: &Sources, plan: &Plan) -> WriteBack {
+    let mut writer = Writer { config, sources, documents: BTreeMap::new(), done: Vec::new() };
+    let mut kept = Diagnostics::new();
+    let mut drifted: BTreeMap<(&Block, &Name), Vec<&Drift>> = BTreeMap::new();
+    for drift in &plan.drift {
+        let block = &drift.address.block;
+        let Some(resource) = config.resources.get(block) else { continue };
+        if drift.after.is_none() {
+            kept.push(say::gone(&drift.address, resource.header));
+        }
+        for name in &drift.attributes {
+            drifted.entry((block, name)).or_default().push(drift);
+        }
+    }
+    let instances = instances(plan, &drifted.keys().map(|(block, _)| *block).collect());
+    for ((block, name), drifts) in &drifted {
+        let Some(resource) = config.resources.get(*block) else { continue };
+        let Some(attribute) = resource.schema.attributes.get(*name) else { continue };
+        let all = instances.get(*block).map(Vec::as_slice).unwrap_or_default();
+        let case = Case { resource, attribute, name, drifts, all };
+        writer.attribute(&case, &mut kept);
+    }
+    writer.finish(kept)
+}
+
+/// The changes of the instances of some blocks.
+fn instances<'p>(
+    plan: &'p Plan,
+    blocks: &BTreeSet<&Block>,
+) -> BTreeMap<&'p Block, Vec<&'p Change>> {
+    let mut instances: BTreeMap<&Block, Vec<&Change>> = BTreeMap::new();
+    for change in plan.changes.iter().filter(|change| !change.deposed) {
+        if blocks.contains(&change.address.block) {
+            instances.entry(&change.address.block).or_default().push(change);
+        }
+    }
+    instances
+}
+
+/// An attribute of a block that some of its instances have otherwise.
+struct Case<'a> {
+    resource: &'a ResourceConfig,
+    attribute: &'a Attribute,
+    name: &'a Name,
+    drifts: &'a [&'a Drift],
+    /// The changes of all instances of the block.
+    all: &'a [&'a Change],
+}
+
+impl<'a> Case<'a> {
+    /// The address of the first instance that differs.
+    fn address(&self) -> &'a Address {
+        &self.drifts[0].address
+    }
+
+    fn item(&self) -> Option<&'a Item> {
+        self.resource.attributes.get(self.name)
+    }
+
+    /// The live value, the same of all instances; none where they differ, because one line says it for all.
+    fn live(&self) -> Option<&'a Value> {
+        let live = self.drifts[0].after.as_ref().map(|after| or_null(after.get(self.name)))?;
+        let drifts = self.drifts.iter().map(|drift| drift.after.as_ref());
+        let all = self.all.iter().map(|change| change.before.as_deref());
+        let mut lives = drifts.chain(all).map(|object| object.and_then(|it| it.get(self.name)));
+        lives.all(|other| or_null(other).same(live)).then_some(live)
+    }
+
+    /// The values of the spec, of the last run and of the object, for each instance that differs.
+    fn values(&self) -> impl Iterator<Item = (&'a Value, &'a Value, &'a Value)> {
+        let name = self.name;
+        self.drifts.iter().map(move |drift| {
+            let live = drift.after.as_ref().and_then(|after| after.get(name));
+            (or_null(drift.wanted.get(name)), or_null(drift.before.get(name)), or_null(live))
+        })
+    }
+
+    /// The edits of an attribute that the spec is silent about.
+    fn new_attribute(&self) -> Edits<'a> {
+        let mut edits = Edits::default();
+        let differs = |(wanted, _, live): &(&Value, &Value, &Value)| !wanted.same(live);
+        if let Some((_, _, live)) = self.values().find(differs) {
+            edits.edits.push((Path::root(), Edit::Put(live.clone())));
+        }
+        edits
+    }
+
+    /// Returns true if a part of a value is a secret.
+    fn is_secret(&self) -> bool {
+        let mut values = self.values().flat_map(|(wanted, before, live)| [wanted, before, live]);
+        self.attribute.sensitive || values.any(Value::holds_sealed)
+    }
+}
+
+/// The value of an attribute that is not there.
+fn or_null(value: Option<&Value>) -> &Value {
+    static NULL: Value = Value::Null;
+    value.unwrap_or(&NULL)
+}
+
+/// The texts that are written.
+struct Writer<'a> {
+    config: &'a Config,
+    sources: &'a Sources,
+    documents: BTreeMap<FileId, DocumentMut>,
+    /// What was written: the block, the attribute and its new value.
+    done: Vec<(&'a ResourceConfig, Name, Value)>,
+}
+
+impl<'a> Writer<'a> {
+    /// Writes one attribute, or says why it stays as it is.
+    fn attribute(&mut self, case: &Case<'a>, kept: &mut Diagnostics) {
+        let (address, name, place) = (case.address(), case.name, case.item());
+        let span = place.map_or(case.resource.header, |item| item.value.span);
+        if case.is_secret() {
+            return kept.push(say::secret(address, name, span));
+        }
+        let edits = match place {
+            None => case.new_attribute(),
+            Some(item) => self.edits(case, item, kept),
+        };
+        if edits.is_empty() {
+            return;
+        }
+        match self.write(case, &edits, span) {
+            Ok(live) => self.done.push((case.resource, name.clone(), live.clone())),
+            Err(why) => kept.push(*why),
+        }
+    }
+
+    /// Writes the edits of an attribute into the text; returns its new value, or the reason against it.
+    fn write(
+        &mut self,
+        case: &Case<'a>,
+        edits: &Edits<'_>,
+        span: Span,
+    ) -> Result<&'a Value, Box<Diagnostic>> {
+        let (address, name) = (case.address(), case.name);
+        let shared = || Box::new(say::shared(address, name, case.all.len(), span));
+        let live = case.live().ok_or_else(shared)?;
+        if case.values().any(|(wanted, before, _)| !wanted.same(before)) {
+            return Err(Box::new(say::changed_twice(address, (name, live), span)));
+        }
+        if !case.resource.block.module.is_root() {
+            let path = self.sources.get(span.file).map(|source| source.path.as_str());
+            return Err(Box::new(say::in_module(address, (name, live), span, path)));
+        }
+        let is_default = live.is_null() && case.attribute.default.is_some();
+        if is_default || live.is_null() && case.attribute.presence == Presence::Required {
+            return Err(Box::new(say::no_value(address, name, span)));
+        }
+        let edited = self.edit(case.resource, name, edits);
+        let not_editable = || Box::new(say::not_editable(address, (name, live), span));
+        edited.map(|()| live).ok_or_else(not_editable)
+    }
+
+    /// The edits of an attribute that the spec has; says which parts of it an expression makes.
+    fn edits(&self, case: &Case<'a>, item: &'a Item, kept: &mut Diagnostics) -> Edits<'a> {
+        let mut all = Edits::default();
+        for (drift, (wanted, _, live)) in case.drifts.iter().zip(case.values()) {
+            let edits = Edits::of(&item.value.expr, wanted, live);
+            for made in &edits.made {
+                let origins =
+                    origins::origins(self.config, case.resource, made.expr, item.value.span);
+                let at = item.value.span_of(made.expr.range);
+                let what = (&drift.address, case.name);
+                kept.push(say::made_by_expression(what, (&made.path, &made.live), at, origins));
+            }
+            all.join(edits);
+        }
+        all
+    }
+
+    fn edit(&mut self, resource: &ResourceConfig, name: &Name, edits: &Edits<'_>) -> Option<()> {
+        let file = resource.header.file;
+        if !self.documents.contains_key(&file) {
+            let document = self.sources.get(file)?.text.parse::<DocumentMut>().ok()?;
+            self.documents.insert(file, document);
+        }
+        let document = self.documents.get_mut(&file)?;
+        // What is edited in part only is not kept.
+        let mut edited = document.clone();
+        document::edit(&mut edited, &resource.block, name, edits)?;
+        *document = edited;
+        Some(())
+    }
+
+    /// The result: the new texts, read back.
+    fn finish(self, kept: Diagnostics) -> WriteBack {
+        let mut back = WriteBack { kept, ..WriteBack::default() };
+        for (file, document) in self.documents {
+            let Some(source) = self.sources.get(file) else { continue };
+            let text = document.to_string();
+            let mut sources = Sources::default();
+            let new = sources.add(source.path.clone(), text.clone());
+            let (read, found) = parse::parse(&sources, &[new]);
+            let here = self.done.iter().filter(|(resource, ..)| resource.header.file == file);
+            if found.has_errors() {
+                for (resource, name, live) in here {
+                    let address = resource.block.instance(None);
+                    back.kept.push(say::not_editable(&address, (name, live), resource.header));
+                }
+                continue;
+            }
+            for (resource, attribute, _) in here {
+                let block = read.resources.get(&resource.block);
+                let item = block.and_then(|block| block.items.get(attribute));
+                let span = item.map(|item| item.key).or(block.map(|block| block.header));
+                let line = span.and_then(|span| sources.position(span)).map_or(1, |at| at.line);
+                let value = item.and_then(|item| sources.text(item.value.span));
+                back.written.push(Written {
+                    block: resource.block.clone(),
+                    attribute: attribute.clone(),
+                    file,
+                    line,
+                    value: value.map(str::to_owned),
+                });
+            }
+            if text != *source.text {
+                back.files.insert(file, text);
+            }
+        }
+        back
+    }
+}
+
+/// A value as the spec would say it, for people.
+fn shown(value: &Value) -> Option<String> {
+    const LENGTH_MAX: usize = 120;
+    written::value(value).filter(|text| text.chars().count() <= LENGTH_MAX)
+}
+
+#[cfg(test)]
+mod tests;
