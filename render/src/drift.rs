@@ -111,7 +111,9 @@ impl<'a> DriftReport<'a> {
                 "Written into the spec:"
             };
             page.heading(heading, Label::Strong);
-            written.iter().for_each(|written| page.push(written.line()));
+            for written in written {
+                page.push(written.line());
+            }
         }
         page.text(colour)
     }

@@ -45,7 +45,9 @@ pub(crate) fn run(base: &Path, args: &Drift, output: &Arc<Output>) -> Result<Sta
     if let Some(back) = &back {
         output.diagnostics(&back.kept, &made.sources);
         found.extend(DiagnosticView::all(&back.kept, &made.sources));
-        view.drift.iter_mut().for_each(|drift| drift.proposal = None);
+        for drift in &mut view.drift {
+            drift.proposal = None;
+        }
     }
     let report = DriftReport::new(&view, found);
     let report = match &back {
