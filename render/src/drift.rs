@@ -126,7 +126,7 @@ impl<'a> DriftReport<'a> {
 
 #[cfg(test)]
 mod tests {
-    use engine::diagnostics::{Diagnostics, Sources};
+    use engine::diagnostics::Diagnostics;
 
     use super::*;
 

@@ -1,10 +1,13 @@
 //! The reasons why a change outside is not written back, one constructor each.
 
 use super::origins::Origin;
-use super::shown;
 use crate::address::{Address, Name};
+use crate::config::written;
 use crate::diagnostics::{Diagnostic, Span};
 use crate::value::{Path, Value};
+
+/// The longest value that a message shows.
+const LENGTH_MAX: usize = 120;
 
 fn stays(address: &Address, name: &str, why: &str, at: Span) -> Diagnostic {
     Diagnostic::warning(format!("`{name}` of {address} stays in the spec as it is: {why}"))
@@ -13,7 +16,7 @@ fn stays(address: &Address, name: &str, why: &str, at: Span) -> Diagnostic {
 }
 
 fn it(value: &Value) -> String {
-    match shown(value) {
+    match written::value(value).filter(|text| text.chars().count() <= LENGTH_MAX) {
         Some(text) => format!("`{text}`"),
         None if value.is_null() => "null".to_owned(),
         None => "the live value, which `plumb drift --json` shows".to_owned(),

@@ -15,7 +15,7 @@ use toml_edit::DocumentMut;
 use self::diagnostics as say;
 use self::edits::{Edit, Edits};
 use crate::address::{Address, Block, Name};
-use crate::config::{Config, Item, ResourceConfig, parse, written};
+use crate::config::{Config, Item, ResourceConfig, parse};
 use crate::diagnostics::{Diagnostic, Diagnostics, FileId, Sources, Span};
 use crate::plan::{Change, Drift, Plan};
 use crate::schema::{Attribute, Presence};
@@ -272,12 +272,6 @@ impl<'a> Writer<'a> {
         }
         back
     }
-}
-
-/// A value as the spec would say it, for people.
-fn shown(value: &Value) -> Option<String> {
-    const LENGTH_MAX: usize = 120;
-    written::value(value).filter(|text| text.chars().count() <= LENGTH_MAX)
 }
 
 #[cfg(test)]
