@@ -25,6 +25,7 @@ mod modules;
 mod named_files;
 mod output;
 mod planning;
+mod policy_files;
 mod providers;
 mod resolved;
 mod running;

@@ -193,7 +193,7 @@ async fn make(
     let options = options(planning)?;
     let folded = stored_state::load_if_told(folder).await?;
     warn_of_arrival(folded.mark.as_ref(), output);
-    let mut resolved = resolved::read(folder, base, &planning.selection.spec, &folded.snapshot)?;
+    let mut resolved = resolved::read(folder, base, &planning.spec(), &folded.snapshot)?;
     if resolved.diagnostics.has_errors() {
         return Ok((Made::refused(resolved), None, None));
     }
@@ -322,7 +322,7 @@ pub(crate) fn made(
         locations: configured.locations.views(&plan),
         written_secrets: written_secrets(&plan, config),
         inputs: None,
-        plan: Some(plan),
+        plan: Some(plan.with_places(&sources)),
         sources,
         diagnostics,
     }

@@ -13,7 +13,7 @@ use engine::config::{Config, Document, Variable};
 use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
 use engine::digest::{Fingerprint, SealKey};
 use engine::graph::Graph;
-use engine::plan::file::Inputs;
+use engine::plan::file::{Inputs, SpecFile};
 use engine::plan::input::Options;
 use engine::plan::{WrittenSecret, written_secrets};
 use engine::schema::ProviderSchema;
@@ -29,6 +29,7 @@ use crate::folder::Folder;
 use crate::log::Phase;
 use crate::named_files;
 use crate::output::Output;
+use crate::policy_files;
 use crate::providers::{Configured, Described};
 use crate::spec_text::{self, SpecText};
 use crate::stored_state;
@@ -45,6 +46,8 @@ pub(crate) struct Resolved {
     pub(crate) described: Described,
     document: Document,
     input: ResolveInput,
+    /// The policy files beside the spec.
+    policies: Vec<SpecFile>,
 }
 
 impl Resolved {
@@ -106,7 +109,8 @@ impl Resolved {
         Inputs {
             folder: None,
             place: None,
-            spec: spec_text::files(folder.path(), sources),
+            spec: spec_text::files(folder.path(), sources, &self.policies),
+            policies: self.policies.clone(),
             files,
             variables: open.into_iter().map(|(name, it)| (name, store(it))).collect(),
             secrets: secret.into_iter().map(|(name, it)| (name, fingerprint(it))).collect(),
@@ -141,7 +145,7 @@ pub(crate) fn read(
 ) -> Result<Resolved, CommandError> {
     let _phase = Phase::begin("resolve the spec");
     let declared = declare(folder.spec()?, folder, base, variables, state)?;
-    let Declared { mut text, described, mut diagnostics, given, files } = declared;
+    let Declared { mut text, described, mut diagnostics, given, files, policies } = declared;
     let providers = schemas(&described.configure(&environment::variable)?.providers);
     let input = ResolveInput { variables: given, providers, files };
     // The document is needed again only where connecting may change the schemas.
@@ -161,7 +165,7 @@ pub(crate) fn read(
     diagnostics.extend(found);
     diagnostics.sort();
     let (sources, document) = (text.sources, text.document);
-    Ok(Resolved { sources, diagnostics, config, graph, described, document, input })
+    Ok(Resolved { sources, diagnostics, config, graph, described, document, input, policies })
 }
 
 /// A spec of which only variables and providers were looked at.
@@ -171,6 +175,7 @@ struct Declared {
     diagnostics: Diagnostics,
     given: BTreeMap<Name, Given>,
     files: Files,
+    policies: Vec<SpecFile>,
 }
 
 fn declare(
@@ -181,6 +186,13 @@ fn declare(
     state: &Snapshot,
 ) -> Result<Declared, CommandError> {
     let variable = environment::variable;
+    let policies = match folder.saved() {
+        Some(inputs) => {
+            policy_files::add_saved(&inputs.policies, &mut text);
+            inputs.policies.clone()
+        }
+        None => policy_files::add(base, &variables.policies, &mut text)?,
+    };
     let declared = text.document.variables.keys();
     let folders = (folder.path(), base);
     let mut given = match folder.saved() {
@@ -203,7 +215,7 @@ fn declare(
     diagnostics
         .extend(environment::unknown(text.document.variables.keys(), &described.variables()));
     environment::all_readable()?;
-    Ok(Declared { text, described, diagnostics, given, files })
+    Ok(Declared { text, described, diagnostics, given, files, policies })
 }
 
 /// The providers of these names, for commands that go by a state or a saved plan and not by the

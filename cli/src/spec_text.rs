@@ -24,8 +24,24 @@ pub(crate) struct SpecText {
 type ReadFiles<'a> = dyn FnMut(&ModuleSource, &mut SpecText) -> Result<Vec<FileId>, String> + 'a;
 
 impl SpecText {
+    /// One with the sources of another, which gets them back.
+    pub(crate) fn sharing(other: &mut Self) -> Self {
+        Self { sources: std::mem::take(&mut other.sources), ..Self::default() }
+    }
+
+    /// Adds one file, which messages call `shown`.
+    pub(crate) fn add_file(
+        &mut self,
+        path: &Path,
+        shown: &Path,
+        before: usize,
+        files: &mut Vec<FileId>,
+    ) -> Result<usize, CommandError> {
+        add_file_as((path, shown.display().to_string()), before, self, files)
+    }
+
     /// Parses its files.
-    fn parsed(mut self, files: &[FileId]) -> Self {
+    pub(crate) fn parsed(mut self, files: &[FileId]) -> Self {
         let (document, diagnostics) = config::parse::parse_with(&self.sources, files, &Threads);
         self.document = document;
         self.document.torn |= self.unread;
@@ -100,9 +116,13 @@ pub(crate) fn of_files(files: &[SpecFile]) -> SpecText {
 }
 
 /// The files of a spec that was read, and of its modules, by their paths in its folder.
-pub(crate) fn files(folder: &Path, sources: &Sources) -> Vec<SpecFile> {
+/// Those of `others` are left out.
+pub(crate) fn files(folder: &Path, sources: &Sources, others: &[SpecFile]) -> Vec<SpecFile> {
     let folder = inside(folder, "");
     let file = |source: &Source| {
+        if others.iter().any(|other| other.name == source.path) {
+            return None;
+        }
         let path = Path::new(&source.path);
         let name = path.strip_prefix(&folder).unwrap_or(path).to_str()?;
         is_spec_file(path.file_name()?.to_str()?)
@@ -175,7 +195,16 @@ fn add_file(
     text: &mut SpecText,
     files: &mut Vec<FileId>,
 ) -> Result<usize, CommandError> {
-    let shown = path.display().to_string();
+    add_file_as((path, path.display().to_string()), before, text, files)
+}
+
+/// The same for a file that messages call otherwise.
+fn add_file_as(
+    (path, shown): (&Path, String),
+    before: usize,
+    text: &mut SpecText,
+    files: &mut Vec<FileId>,
+) -> Result<usize, CommandError> {
     let fail =
         |error: std::io::Error| CommandError::caused(format_args!("cannot read {shown}"), &error);
     let found = std::fs::metadata(path).map_err(fail)?;

@@ -13,8 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub type Name = Arc<str>;
 
 /// Words that no resource type and no function may be called.
-pub const RESERVED_TYPES: [&str; 10] =
-    ["var", "local", "each", "data", "module", "self", "old", "new", "job", "provider"];
+pub const RESERVED_TYPES: [&str; 11] =
+    ["var", "local", "each", "data", "module", "self", "old", "new", "plan", "job", "provider"];
 
 /// Returns true if `text` matches `[a-z][a-z0-9_-]*`, the form of every name in a spec.
 pub fn is_name(text: &str) -> bool {

@@ -275,6 +275,7 @@ pub(crate) fn expressions(resource: &ResourceConfig) -> impl Iterator<Item = &Sp
         .chain(&resource.for_each)
         .chain(flags.into_iter().flatten())
         .chain(&lifecycle.replace_triggered_by)
+        .chain(lifecycle.conditions().flat_map(|it| [&it.condition, &it.message]))
 }
 
 #[cfg(test)]

@@ -365,6 +365,10 @@ pub enum Operation {
     Read,
     /// Takes it out of the state and leaves it alone.
     Forget,
+    /// Judges what must hold before it is made or changed. Calls nothing.
+    Require,
+    /// Judges what must hold of it afterwards. Calls nothing.
+    Verify,
 }
 
 impl Operation {
@@ -378,7 +382,14 @@ impl Operation {
             Self::Delete => "delete",
             Self::Read => "read",
             Self::Forget => "forget",
+            Self::Require => "require",
+            Self::Verify => "verify",
         }
+    }
+
+    /// Returns true for what judges conditions and touches no object.
+    pub fn only_judges(self) -> bool {
+        matches!(self, Self::Require | Self::Verify)
     }
 }
 

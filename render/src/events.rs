@@ -277,6 +277,8 @@ fn doing(operation: Operation) -> &'static str {
         Operation::Delete => "deleting",
         Operation::Read => "reading",
         Operation::Forget => "forgetting",
+        Operation::Require => "judging its preconditions",
+        Operation::Verify => "judging its postconditions",
     }
 }
 
@@ -289,6 +291,8 @@ fn done(operation: Operation) -> &'static str {
         Operation::Delete => "deleted",
         Operation::Read => "read",
         Operation::Forget => "forgotten",
+        Operation::Require => "its preconditions hold",
+        Operation::Verify => "its postconditions hold",
     }
 }
 

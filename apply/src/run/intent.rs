@@ -73,6 +73,10 @@ impl Run<'_> {
             self.finish_step(id, None, Instant::now());
             return Ok(false);
         }
+        if step.operation.only_judges() {
+            self.judge_step(id).await;
+            return Ok(false);
+        }
         let change = &self.input.plan.changes[step.change];
         let only_waits = self.calls.waiting_only.contains(&id);
         let phase = step.phase.map(|it| if only_waits { it.only_waiting() } else { it });

@@ -6,6 +6,7 @@
 //! plan left open, but one thing: what became of a call in doubt, which is looked up.
 
 mod call;
+mod conditions;
 mod delete_inputs;
 mod heartbeat;
 mod id_reuse;

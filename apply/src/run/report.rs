@@ -6,6 +6,7 @@ use engine::address::Name;
 use engine::event::{Event, Summary};
 use engine::journal::{Outcome, Record};
 use engine::plan::{Action, Plan, StepId};
+use engine::schema::Operation;
 use engine::state::OutputValue;
 use engine::stored::{KnownSecrets, SecretScanner, Stored, seal};
 use engine::value::{Paths, Value};
@@ -43,7 +44,8 @@ impl Reporter {
     /// Counts the changes of which every step is done.
     fn count(&mut self, plan: &Plan, scheduler: &Scheduler<'_>) {
         let mut undone: BTreeSet<usize> = BTreeSet::new();
-        for step in &plan.steps {
+        // What was made is there, also where it is not as it must be.
+        for step in plan.steps.iter().filter(|step| step.operation != Operation::Verify) {
             if scheduler.status(step.id) != Status::Done {
                 undone.insert(step.change);
             }
@@ -75,12 +77,14 @@ impl Run<'_> {
         for flight in std::mem::take(&mut self.calls.in_flight).into_values() {
             self.reporter.report.in_doubt.push(flight.started.address);
         }
-        self.reporter.count(self.input.plan, &self.scheduler);
         // Who was asked to stop asks nobody any more.
+        let mut refused = Vec::new();
         if !self.reporter.report.summary.cancelled {
             self.reveal_outputs().await;
+            refused = self.judge_outputs().await;
         }
-        let (outputs, shown) = self.context().outputs(&self.secrets.known);
+        self.reporter.count(self.input.plan, &self.scheduler);
+        let (outputs, shown) = self.context().outputs(&self.secrets.known, &refused);
         self.reporter.report.outputs = shown;
         self.session.record(Record::Outputs { outputs })?;
         let outcome = if self.reporter.report.summary.cancelled {
@@ -187,12 +191,16 @@ impl StepContext<'_> {
     fn outputs(
         &self,
         secrets: &KnownSecrets,
+        refused: &[Name],
     ) -> (BTreeMap<Name, OutputValue>, BTreeMap<Name, (Value, bool)>) {
         let mut kept = self.snapshot.outputs.clone();
         let mut known_now = BTreeMap::new();
         for (name, change) in &self.input.plan.outputs {
             if change.action == Action::Delete {
                 kept.remove(name);
+                continue;
+            }
+            if refused.contains(name) {
                 continue;
             }
             let scope = FillScope { takes_unshown_for_null: true, ..self.scope() };

@@ -96,7 +96,7 @@ impl Run<'_> {
         self.reveal_for(&residuals, None).await;
     }
 
-    async fn reveal_for(&mut self, residuals: &[Value], own: Option<&Address>) {
+    pub(super) async fn reveal_for(&mut self, residuals: &[Value], own: Option<&Address>) {
         for Needed { address, names } in self.context().needed(residuals, own) {
             if !self.secrets.asked.insert(address.clone()) {
                 continue;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 
-use super::shared::{FolderArg, Form, Pace, PlanForm, Selection, SpecArgs, duration};
+use super::shared::{FolderArg, Form, Pace, PlanForm, PolicyArgs, Selection, SpecArgs, duration};
 
 /// What every command takes that makes whatever plan is asked for.
 #[derive(Clone, Debug, Default, Args)]
@@ -26,7 +26,16 @@ pub(crate) struct Planning {
     #[arg(long, conflicts_with = "replace", help_heading = "Planning")]
     pub(crate) destroy: bool,
     #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
+    #[command(flatten)]
     pub(crate) pace: Pace,
+}
+
+impl Planning {
+    /// Returns how the spec is resolved.
+    pub(crate) fn spec(&self) -> SpecArgs {
+        SpecArgs { policies: self.policy.policies.clone(), ..self.selection.spec.clone() }
+    }
 }
 
 /// `plumb validate`.
@@ -37,6 +46,8 @@ pub(crate) struct Validate {
     /// Print the diagnostics as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
     #[command(flatten)]
     pub(crate) spec: SpecArgs,
 }
@@ -112,6 +123,8 @@ pub(crate) struct Destroy {
     #[arg(long, help_heading = "Planning")]
     no_refresh: bool,
     #[command(flatten)]
+    policy: PolicyArgs,
+    #[command(flatten)]
     pace: Pace,
 }
 
@@ -122,6 +135,7 @@ impl Destroy {
             selection: self.selection.clone(),
             no_refresh: self.no_refresh,
             destroy: true,
+            policy: self.policy.clone(),
             pace: self.pace.clone(),
             ..Planning::default()
         }

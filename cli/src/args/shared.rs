@@ -31,6 +31,17 @@ pub(crate) struct SpecArgs {
     /// True for a command that looks at a spec without values: a variable that has none counts as not known.
     #[arg(skip)]
     pub(crate) unset: bool,
+    /// The policy folders of commands that take [`PolicyArgs`].
+    #[arg(skip)]
+    pub(crate) policies: Vec<PathBuf>,
+}
+
+/// Policies beside those of the spec.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct PolicyArgs {
+    /// Hold the plan against the policies in the *.toml files of this folder, too
+    #[arg(long = "policy", value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Planning")]
+    pub(crate) policies: Vec<PathBuf>,
 }
 
 /// Which resources a plan is about, and with what values: what every command takes that compares

@@ -102,9 +102,9 @@ impl Asked<'_> {
 
     /// Returns how the spec is resolved. A plan for the service on this machine is made again for that.
     fn spec_args(&self) -> SpecArgs {
-        let given = &self.planning.selection.spec;
+        let given = self.planning.spec();
         let local = given.local || self.saved.is_some_and(saved_plan::is_local);
-        SpecArgs { local, ..given.clone() }
+        SpecArgs { local, ..given }
     }
 
     /// Returns true if to look at what is live. A saved plan is held against it however it was made.
@@ -307,7 +307,7 @@ impl Approved<'_> {
             looked_at = Some(System.clock().moment());
             let work = make_again(plan, session.snapshot(), request);
             match stop.unless(async { Ok(work.await) }).await? {
-                Ok((plan, _)) => again = Some(plan),
+                Ok((plan, _)) => again = Some(plan.with_places(&made.sources)),
                 Err(why) => {
                     let sources = made.sources.clone();
                     return give_up(session, why, sources, teller, teller.output()).await;
@@ -434,6 +434,7 @@ fn refuse_planning(planning: &Planning) -> Result<(), CommandError> {
         ("--no-refresh", planning.no_refresh),
         ("--refresh-only", planning.refresh_only),
         ("--destroy", planning.destroy),
+        ("--policy", !planning.policy.policies.is_empty()),
     ];
     match given.into_iter().find(|(_, given)| *given) {
         Some((name, _)) => Err(CommandError::new(format!("{name} does not go with a saved plan"))

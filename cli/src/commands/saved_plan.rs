@@ -127,7 +127,7 @@ pub(super) fn refuse_without_state(saved: &SavedPlan, folder: &Folder) -> Result
         return Ok(());
     }
     let message = match spec_text::read(folder.path())? {
-        Some(text) if spec_text::files(folder.path(), &text.sources) == saved.inputs.spec => {
+        Some(text) if spec_text::files(folder.path(), &text.sources, &[]) == saved.inputs.spec => {
             return Ok(());
         }
         Some(_) => "this is a plan of another folder: it was not made from the spec that is here",

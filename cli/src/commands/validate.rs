@@ -16,7 +16,8 @@ use crate::stored_state;
 
 pub(crate) fn run(base: &Path, args: &Validate, output: &Output) -> Result<Status, CommandError> {
     let folder = Folder::new(base, args.folder.folder.as_deref())?;
-    let spec = SpecArgs { unset: true, ..args.spec.clone() };
+    let policies = args.policy.policies.clone();
+    let spec = SpecArgs { unset: true, policies, ..args.spec.clone() };
     let resolved = resolved::read(&folder, base, &spec, &stored_state::no_state())?;
     let unset = unset(&resolved.config);
     let found = match unset.as_slice() {

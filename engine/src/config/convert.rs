@@ -23,6 +23,8 @@ pub(super) enum Text {
     Expression,
     /// In a list of tables: each `condition` as an expression, the rest as templates.
     Conditions,
+    /// In a table: its preconditions and postconditions as conditions, the rest as templates.
+    Lifecycle,
 }
 
 /// A file, or a piece of one, that is being read.
@@ -99,7 +101,10 @@ impl Converter<'_> {
             };
             let text = match text {
                 Text::Conditions if &**key.get_ref() == "condition" => Text::Expression,
-                Text::Conditions => Text::Template,
+                Text::Lifecycle if matches!(&**key.get_ref(), "precondition" | "postcondition") => {
+                    Text::Conditions
+                }
+                Text::Conditions | Text::Lifecycle => Text::Template,
                 text => text,
             };
             (name, self.expr(value, text))

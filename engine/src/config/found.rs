@@ -17,6 +17,7 @@ pub(super) struct Found {
     pub(super) resources: Vec<(Block, RawBlock)>,
     pub(super) outputs: Vec<(Name, RawBlock)>,
     pub(super) checks: Vec<(Name, RawBlock)>,
+    pub(super) policies: Vec<(Name, RawBlock)>,
     pub(super) imports: Vec<RawBlock>,
     pub(super) modules: Vec<(Name, RawBlock)>,
     /// See [`Document`], as for those below.
@@ -39,6 +40,7 @@ impl Found {
         self.resources.extend(later.resources);
         self.outputs.extend(later.outputs);
         self.checks.extend(later.checks);
+        self.policies.extend(later.policies);
         self.imports.extend(later.imports);
         self.modules.extend(later.modules);
         self.files.extend(later.files);
@@ -65,6 +67,8 @@ impl Found {
             resources: firsts.of(self.resources, header, |block| format!("`{block}`")),
             outputs: firsts.of(self.outputs, header, of("output")),
             checks: firsts.of(self.checks, header, of("check")),
+            policies: firsts.of(self.policies, header, of("policy")),
+            policy_files: BTreeSet::new(),
             imports: self.imports,
             modules: firsts.of(self.modules, header, of("module")),
             library: BTreeMap::new(),

@@ -158,6 +158,16 @@ pub const LIFECYCLE: &[Key] = &[
     key("enabled", Form::Boolean, "False: the resource is not wanted; others see it as null."),
     key("ignore_changes", Form::Attributes, "The attributes whose differences are ignored."),
     key(
+        "postcondition",
+        Form::Tables(CONDITION),
+        "The conditions that the object must meet, as `self`, once it is made or changed.",
+    ),
+    key(
+        "precondition",
+        Form::Tables(CONDITION),
+        "The conditions that must hold before the object is made or changed.",
+    ),
+    key(
         "prevent_destroy",
         Form::Boolean,
         "True: a plan that deletes or replaces the object is refused.",
@@ -174,8 +184,28 @@ pub const LIFECYCLE: &[Key] = &[
     ),
 ];
 
-const OUTPUT: &[Key] =
-    &[DESCRIPTION, SENSITIVE, required("value", Form::Value, "The value: any expression.")];
+const OUTPUT: &[Key] = &[
+    DESCRIPTION,
+    key(
+        "precondition",
+        Form::Tables(CONDITION),
+        "The conditions that must hold for the value to be kept.",
+    ),
+    SENSITIVE,
+    required("value", Form::Value, "The value: any expression."),
+];
+
+const POLICY: &[Key] = &[
+    required("assert", Form::Condition, "The condition that a plan, or each change, must meet."),
+    DESCRIPTION,
+    key(
+        "for",
+        Form::Text,
+        "The type whose changes are looked at one by one, or \"all\". Without it, the whole plan is.",
+    ),
+    key("message", Form::Message, "The message when it does not hold."),
+    key("severity", Form::Text, "\"deny\" refuses the plan, \"warn\" only says so."),
+];
 
 const IMPORT: &[Key] = &[
     required("id", Form::Text, "The id of the object, as the API shows it."),
@@ -272,6 +302,14 @@ pub const TABLES: &[TableForm] = &[
         keys: PLUMB,
         is_open: false,
         description: "The spec itself.",
+    },
+    TableForm {
+        name: "policy",
+        header: Header::Named,
+        one: "a policy",
+        keys: POLICY,
+        is_open: false,
+        description: "A policy: a condition on each change, or on the whole plan.",
     },
     TableForm {
         name: "provider",

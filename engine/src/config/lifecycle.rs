@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::checker::{Checker, place};
+use super::conditions::{self, Condition, Wording};
 use super::constant::literal_key;
+use super::names::Word;
 use super::{Item, Lifecycle, SpecExpr, diagnostics as say, keys};
 use crate::address::{Block, Name};
 use crate::expression::{Expr, Kind, Root};
@@ -28,7 +30,8 @@ pub(super) fn lifecycle(
     let file = item.value.span.file;
     for (key, value) in entries {
         let Some(name) = literal_key(key) else { continue };
-        let value = SpecExpr { span: place(file, value.range), expr: value.clone() };
+        let own = conditions::entry(&item.value, (key, value));
+        let value = own.value.clone();
         let flag = match &**name {
             "enabled" => &mut lifecycle.enabled,
             "prevent_destroy" => &mut lifecycle.prevent_destroy,
@@ -47,6 +50,14 @@ pub(super) fn lifecycle(
                 lifecycle.replace_triggered_by = triggers(checker, block, &value);
                 continue;
             }
+            "precondition" => {
+                lifecycle.preconditions = preconditions(checker, block, &own);
+                continue;
+            }
+            "postcondition" => {
+                lifecycle.postconditions = postconditions(checker, block, &own, schema);
+                continue;
+            }
             _ => {
                 let known = keys::names(keys::LIFECYCLE);
                 let at = place(file, key.range);
@@ -58,6 +69,35 @@ pub(super) fn lifecycle(
         *flag = Some(value);
     }
     lifecycle
+}
+
+fn wording(key: &'static str, one: &'static str, block: &Block) -> Wording {
+    Wording {
+        key,
+        one,
+        whose: format!("{one} of `{block}`"),
+        form: format!("[[resource.{}.{}.lifecycle.{key}]]", block.ty, block.name),
+    }
+}
+
+fn preconditions(checker: &mut Checker<'_>, block: &Block, item: &Item) -> Vec<Condition> {
+    conditions::of_item(checker, item, &wording("precondition", "a precondition", block))
+}
+
+/// Reads the postconditions, which see the object as `self`.
+fn postconditions(
+    checker: &mut Checker<'_>,
+    block: &Block,
+    item: &Item,
+    schema: Option<&TypeSchema>,
+) -> Vec<Condition> {
+    let ty = schema.map_or(Type::Any, TypeSchema::object_type);
+    let outside = checker.view.words.len();
+    checker.view.words.push(Word { name: "self", ty: Some(ty) });
+    let wording = wording("postcondition", "a postcondition", block);
+    let conditions = conditions::of_item(checker, item, &wording);
+    checker.view.words.truncate(outside);
+    conditions
 }
 
 /// The attributes that a list names.

@@ -8,6 +8,7 @@
 
 pub mod backends;
 mod checker;
+mod conditions;
 pub mod constant;
 mod convert;
 pub mod diagnostics;
@@ -22,6 +23,7 @@ mod names;
 mod offsets;
 mod outputs;
 pub mod parse;
+pub mod policies;
 mod required_version;
 pub mod resolve;
 mod resource;
@@ -46,8 +48,10 @@ use crate::schema::TypeSchema;
 use crate::state::ObjectId;
 use crate::types::Type;
 use crate::value::Datum;
+pub use conditions::Condition;
 pub use modules::source::ModuleSource;
 pub use outputs::fetched;
+pub use policies::PolicyConfig;
 pub use table::Table;
 
 /// The largest spec, in bytes, all files together.
@@ -113,6 +117,10 @@ pub struct Document {
     pub outputs: BTreeMap<Name, RawBlock>,
     /// `[check.<name>]`.
     pub checks: BTreeMap<Name, RawBlock>,
+    /// `[policy.<name>]`.
+    pub policies: BTreeMap<Name, RawBlock>,
+    /// The files of policies that do not belong to the spec.
+    pub policy_files: BTreeSet<FileId>,
     /// `[[import]]`, in the order of the text.
     pub imports: Vec<RawBlock>,
     /// `[module.<name>]`.
@@ -144,6 +152,8 @@ pub struct Config {
     pub outputs: BTreeMap<Name, OutputConfig>,
     /// The checks.
     pub checks: BTreeMap<Name, CheckConfig>,
+    /// The policies.
+    pub policies: BTreeMap<Name, PolicyConfig>,
     /// The objects to take over, by the address that they get.
     pub imports: BTreeMap<Address, ImportConfig>,
 }
@@ -224,6 +234,17 @@ pub struct Lifecycle {
     pub allow_unknown: BTreeSet<Name>,
     /// Replaced when one of these changes.
     pub replace_triggered_by: Vec<SpecExpr>,
+    /// Conditions that must hold before its object is made or changed.
+    pub preconditions: Vec<Condition>,
+    /// Conditions that its object must meet, as `self`.
+    pub postconditions: Vec<Condition>,
+}
+
+impl Lifecycle {
+    /// The preconditions and the postconditions.
+    pub fn conditions(&self) -> impl Iterator<Item = &Condition> {
+        self.preconditions.iter().chain(&self.postconditions)
+    }
 }
 
 /// An output.
@@ -233,6 +254,8 @@ pub struct OutputConfig {
     pub value: SpecExpr,
     /// True if it is declared sensitive.
     pub sensitive: bool,
+    /// Conditions that must hold where it is shown.
+    pub preconditions: Vec<Condition>,
     /// Its header's place.
     pub header: Span,
 }

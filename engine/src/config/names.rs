@@ -241,7 +241,9 @@ impl View<'_> {
                 help: Some(format!("say what to fetch: `{name} = {{ … }}`")),
             });
         }
-        let help = if self.names.variables.contains_key(name) {
+        let help = if &**name == "self" {
+            "`self` is the object in a postcondition; write the resource's address".to_owned()
+        } else if self.names.variables.contains_key(name) {
             format!("did you mean `var.{name}`?")
         } else if self.names.locals.contains_key(name) {
             format!("did you mean `local.{name}`?")

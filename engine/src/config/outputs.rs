@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::checker::Checker;
+use super::conditions::{self, Wording};
 use super::names::{Names, Word};
 use super::{CheckConfig, Document, OutputConfig, RawBlock, Table, diagnostics as say};
 use crate::address::Name;
@@ -69,7 +70,20 @@ fn output(checker: &mut Checker<'_>, name: &Name, raw: &RawBlock) -> Option<Outp
     };
     checker.expect(&item.value, &Type::Any);
     let sensitive = sensitive.unwrap_or(false);
-    Some(OutputConfig { value: item.value.clone(), sensitive, header: raw.header })
+    let wording = Wording {
+        key: "precondition",
+        one: "a precondition",
+        whose: format!("a precondition of output `{name}`"),
+        form: format!("[[output.{name}.precondition]]"),
+    };
+    let preconditions = raw.items.get("precondition");
+    let preconditions = preconditions.map(|item| conditions::of_item(checker, item, &wording));
+    Some(OutputConfig {
+        value: item.value.clone(),
+        sensitive,
+        preconditions: preconditions.unwrap_or_default(),
+        header: raw.header,
+    })
 }
 
 /// Reads and checks the checks.

@@ -20,7 +20,7 @@ use crate::diagnostics::{Diagnostics, FileId, Source, Sources, Span};
 use crate::work::{self, InTurn, Workers};
 
 /// The tables that later versions bring.
-const LATER: [&str; 4] = ["data", "moved", "policy", "removed"];
+const LATER: [&str; 3] = ["data", "moved", "removed"];
 /// Parses the files of one spec into one document.
 pub fn parse(sources: &Sources, files: &[FileId]) -> (Document, Diagnostics) {
     parse_with(sources, files, &InTurn)
@@ -248,7 +248,7 @@ impl Reader {
         }
     }
 
-    /// `[variable.NAME]`, `[provider.NAME]`, `[output.NAME]`, `[check.NAME]`, `[module.NAME]`.
+    /// `[variable.NAME]`, `[provider.NAME]`, `[output.NAME]`, `[check.NAME]`, `[module.NAME]`, `[policy.NAME]`.
     fn named(&mut self, file: File<'_>, kind: &str, pair: Pair<'_, '_>) {
         let (key, value) = pair;
         let name = &**key.get_ref();
@@ -265,6 +265,7 @@ impl Reader {
             "provider" => &mut self.found.providers,
             "output" => &mut self.found.outputs,
             "module" => &mut self.found.modules,
+            "policy" => &mut self.found.policies,
             _ => &mut self.found.checks,
         };
         blocks.push((Name::from(name), block));
@@ -318,8 +319,9 @@ impl Reader {
                 continue;
             }
             let text = match (kind, name) {
-                ("check", "assert") => Text::Expression,
-                ("variable", "validation") => Text::Conditions,
+                ("check" | "policy", "assert") => Text::Expression,
+                ("variable", "validation") | ("output", "precondition") => Text::Conditions,
+                ("resource", "lifecycle") => Text::Lifecycle,
                 _ => Text::Template,
             };
             let item = self.item(file, (key, value), text);

@@ -15,8 +15,8 @@ use super::names::{Known, Managed, Modules, Names};
 use super::resource::{Checked, resource};
 use super::settings::state_settings;
 use super::{
-    Config, Document, Item, LocalConfig, RawBlock, Variable, diagnostics as say, imports, locals,
-    outputs, variables,
+    Config, Document, Item, LocalConfig, PolicyConfig, RawBlock, Variable, diagnostics as say,
+    imports, locals, outputs, policies, variables,
 };
 use crate::address::{Block, Name, is_name};
 use crate::diagnostics::Diagnostics;
@@ -103,12 +103,25 @@ fn check(
         files: files(&input.files),
         outputs: outputs::outputs(document, &names, &mut diagnostics),
         checks: outputs::checks(document, &names, &mut diagnostics),
+        policies: policies(document, &names, &input.providers, &mut diagnostics),
         imports: imports::imports(document, &names, &mut diagnostics),
         ..Config::default()
     };
     let checked = resources(document, &names, workers, &mut diagnostics);
     diagnostics.sort();
     (config, managed.into_iter().zip(checked).collect(), diagnostics)
+}
+
+/// Checks the policies against the types of all providers.
+fn policies(
+    document: &Document,
+    names: &Names<'_>,
+    providers: &BTreeMap<Name, Arc<ProviderSchema>>,
+    diagnostics: &mut Diagnostics,
+) -> BTreeMap<Name, PolicyConfig> {
+    let types = providers.values().flat_map(|provider| &provider.types);
+    let types = types.map(|(name, schema)| (name, &**schema)).collect();
+    policies::policies(document, names, &types, diagnostics)
 }
 
 /// The number of blocks that one worker looks at.
@@ -308,7 +321,13 @@ pub(super) fn check_files(document: &Document, files: &Files, diagnostics: &mut 
 
 /// Every `key = value` of a document.
 fn items(document: &Document) -> impl Iterator<Item = &Item> {
-    let named = [&document.variables, &document.providers, &document.outputs, &document.checks];
+    let named = [
+        &document.variables,
+        &document.providers,
+        &document.outputs,
+        &document.checks,
+        &document.policies,
+    ];
     let blocks = named.into_iter().flat_map(BTreeMap::values);
     let blocks = blocks.chain(document.resources.values());
     let blocks = blocks.chain(&document.plumb).chain(&document.state).chain(&document.imports);

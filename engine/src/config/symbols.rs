@@ -145,6 +145,7 @@ pub fn occurrences(document: &Document) -> Vec<Occurrence> {
         ("provider", &document.providers),
         ("output", &document.outputs),
         ("check", &document.checks),
+        ("policy", &document.policies),
         ("module", &document.modules),
     ];
     for (kind, blocks) in named {

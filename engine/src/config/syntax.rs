@@ -77,7 +77,7 @@ fn is_block_header(text: &str) -> bool {
     let parts = name.bytes().filter(|byte| *byte == b'.').count() + 1;
     let wanted = match name.split('.').next() {
         Some("resource") => 3,
-        Some("variable" | "provider" | "output" | "check") => 2,
+        Some("variable" | "provider" | "output" | "check" | "policy") => 2,
         _ => return false,
     };
     name.bytes().all(plain) && parts == wanted

@@ -2,21 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::constant::literal_key;
+use super::conditions::{self, Condition, Wording};
 use super::convert::file_request;
 use super::scope::{Locals, PlainScope};
-use super::{Document, Item, SpecExpr, Variable, diagnostics as say};
+use super::{Document, SpecExpr, Variable, diagnostics as say};
 use crate::address::Name;
+use crate::condition::{Verdict, judge};
 use crate::diagnostics::Diagnostics;
 use crate::expression::check::{self, Types, Unresolved};
-use crate::expression::evaluate::evaluate;
 use crate::expression::visit::{roots, walk};
-use crate::expression::{Expr, ExprError, Kind, Range, Root};
+use crate::expression::{ExprError, Range, Root};
 use crate::types::Type;
-use crate::value::Value;
-
-/// The keys of a validation.
-const KEYS: [&str; 2] = ["condition", "message"];
 
 /// Says which variables have values that their conditions refuse. `wrong` are the variables without a value.
 pub(super) fn check(
@@ -31,10 +27,15 @@ pub(super) fn check(
         if document.broken.contains(&item.value.span) {
             continue;
         }
-        let one = std::slice::from_ref(&item.value.expr);
-        let validations = if let Kind::List(items) = &item.value.expr.kind { items } else { one };
-        for validation in validations {
-            checker.validation(name, item, validation, diagnostics);
+        let wording = Wording {
+            key: "validation",
+            one: "a validation",
+            whose: format!("a validation of `{name}`"),
+            form: format!("[[variable.{name}.validation]]"),
+        };
+        let mut push = |found| diagnostics.push(found);
+        for condition in conditions::read(&item.value, item.key, &wording, &mut push) {
+            checker.validation(name, &condition, diagnostics);
         }
     }
 }
@@ -46,39 +47,12 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn validation(&self, name: &Name, item: &Item, expr: &Expr, diagnostics: &mut Diagnostics) {
-        let part = |expr: &Expr| {
-            let span = item.value.span_of(expr.range);
-            SpecExpr { expr: expr.clone(), span }
-        };
-        let header = part(expr).span;
-        let Kind::Map(entries) = &expr.kind else {
-            let form = format!("[[variable.{name}.validation]]");
-            return diagnostics.push(say::not_a_block("validation", &form, item.key));
-        };
-        let mut found = BTreeMap::new();
-        for (key, value) in entries {
-            let at = item.value.span_of(key.range);
-            let key = literal_key(key).map_or("", |key| key);
-            if let Some(known) = KEYS.iter().find(|known| **known == key) {
-                found.insert(*known, part(value));
-            } else {
-                diagnostics.push(say::unknown_key(key, "a validation", at, &KEYS));
-            }
-        }
-        let what = format!("a validation of `{name}`");
-        let both = KEYS.map(|key| {
-            let part = found.remove(key);
-            if part.is_none() {
-                diagnostics.push(say::missing_key(&what, key, header));
-            }
-            part
-        });
-        if let [Some(condition), Some(message)] = both
-            && self.is_typed(&condition, &Type::Boolean, diagnostics)
-            && self.is_typed(&message, &Type::String, diagnostics)
+    fn validation(&self, name: &Name, validation: &Condition, diagnostics: &mut Diagnostics) {
+        let Condition { condition, message } = validation;
+        if self.is_typed(condition, &Type::Boolean, diagnostics)
+            && self.is_typed(message, &Type::String, diagnostics)
         {
-            self.evaluate(name, &condition, &message, diagnostics);
+            self.evaluate(name, condition, message, diagnostics);
         }
     }
 
@@ -121,18 +95,15 @@ impl Checker<'_> {
         let (locals, files) = (BTreeMap::new(), BTreeMap::new());
         let (variables, locals) = (self.variables, Locals::new(&locals));
         let scope = PlainScope { variables, locals, files: &files };
-        match evaluate(&condition.expr, &scope).map(|datum| datum.value) {
-            Ok(Value::Bool(true) | Value::Unknown(_)) => {}
-            Ok(Value::Bool(false)) => {
-                let message = evaluate(&message.expr, &scope).ok();
-                let open = message.filter(|message| message.sensitive.is_empty());
-                let text = open.as_ref().and_then(|message| message.value.as_str());
+        match judge(&condition.expr, Some(&message.expr), &scope) {
+            Verdict::Holds | Verdict::Unknown => {}
+            Verdict::Broken(broken) => {
                 let values =
                     names.iter().filter_map(|name| Some((*name, self.variables.get(*name)?)));
-                diagnostics.push(say::not_valid(text, values, condition.span));
+                let message = broken.message.as_deref();
+                diagnostics.push(say::not_valid(message, values, condition.span));
             }
-            Ok(_) => diagnostics.push(say::wrong_type(&Type::Boolean, None, condition.span)),
-            Err(error) => {
+            Verdict::Unclear(error) => {
                 diagnostics.push(say::expression(&error, condition.span_of(error.range)));
             }
         }

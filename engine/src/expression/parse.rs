@@ -23,7 +23,7 @@ pub enum Dialect {
 }
 
 /// The first words that a scope offers by name, in every dialect.
-pub(super) const OFFERED: [&str; 6] = ["self", "old", "new", "action", "job", "http"];
+pub(super) const OFFERED: [&str; 7] = ["self", "old", "new", "action", "plan", "job", "http"];
 
 /// The longest text of a residual, in bytes. Folding makes residuals longer than what people write.
 const RESIDUAL_MAX: usize = 64 * 1024 * 1024;

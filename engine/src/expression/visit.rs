@@ -159,7 +159,7 @@ pub fn move_ranges(expr: &mut Expr, place: &dyn Fn(Range) -> Range) {
 }
 
 /// Adds the parts of an expression, in the order of the text.
-pub(super) fn push_parts<'e>(expr: &'e Expr, parts: &mut Vec<&'e Expr>) {
+pub(crate) fn push_parts<'e>(expr: &'e Expr, parts: &mut Vec<&'e Expr>) {
     each_part(expr, &mut |part| parts.push(part));
 }
 

@@ -4,6 +4,7 @@ pub(super) mod budget;
 pub(super) mod dangling_references;
 pub(super) mod lifecycle;
 pub(super) mod names;
+pub(super) mod policies;
 mod programs;
 pub(super) mod targets;
 mod unavailable_secrets;

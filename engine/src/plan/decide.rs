@@ -5,6 +5,7 @@
 
 pub(super) mod action;
 pub(super) mod case;
+pub(super) mod conditions;
 pub(super) mod decisions;
 pub(super) mod diff;
 pub(super) mod ignored_references;
@@ -29,6 +30,7 @@ use crate::journal::Record;
 use crate::plan::context::Context;
 use crate::plan::decide::action::Decision;
 use crate::plan::decide::case::Case;
+use crate::plan::decide::conditions::Conditions;
 use crate::plan::decide::decisions::Decisions;
 use crate::plan::draft::{Draft, Flags};
 use crate::plan::evaluate::desired;
@@ -94,8 +96,10 @@ pub(in crate::plan) fn decide<'a>(
     let is_evaluated = is_enabled && !evaluation.planned.spent.is_over();
     let mut wanted =
         if is_evaluated { desired::wanted(resource, address, &scope, diagnostics) } else { None };
+    let conditions = Conditions::new(resource, address, &scope);
     if let Some(wanted) = &mut wanted {
         wanted.depends_on(address, &of_enabled);
+        wanted.depends_on(address, &conditions.dependencies());
     }
     let mut flags = lifecycle::flags(resource, &scope, address, diagnostics);
     let current = entry.and_then(|entry| entry.current.as_ref());
@@ -103,7 +107,12 @@ pub(in crate::plan) fn decide<'a>(
     let fired = triggers::fired(resource, &scope, &decisions.changing, current, key);
     flags.triggered = fired.is_some();
     let looked = Looked { reached, resource, address, entry, flags, fired };
-    let decided = wanted.and_then(|wanted| looked.decide(&wanted, &mut found).ok());
+    let mut decided = wanted.and_then(|wanted| looked.decide(&wanted, &mut found).ok());
+    if let Some(Decided { object, draft, .. }) = &mut decided
+        && draft.deferral.is_none()
+    {
+        conditions.judge(object, &mut draft.change, &mut found.diagnostics);
+    }
     let (object, draft, unavailable) = match decided {
         Some(decided) => (decided.object, Some(decided.draft), decided.unavailable),
         None if !is_enabled => (Datum::plain(Value::Null), None, Vec::new()),

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use crate::address::{Address, Block, Name};
+use crate::condition::Broken;
 use crate::config::{ImportConfig, ResourceConfig};
 use crate::constraint::Violation;
-use crate::diagnostics::{Diagnostic, Span};
+use crate::diagnostics::{Diagnostic, Severity, Span};
 use crate::expression::ExprError;
 use crate::plan::draft::Draft;
 use crate::plan::facts::names::Holder;
-use crate::plan::{Change, Doubt, Staying, Use};
+use crate::plan::{Action, Change, Doubt, Staying, Use};
 use crate::schema::{Attribute, ReplaceOrder};
 use crate::shell;
 use crate::state::ObjectId;
@@ -155,6 +156,89 @@ pub(super) fn rule_broken(
     diagnostic.help = help;
     diagnostic.detail = detail;
     diagnostic
+}
+
+/// A condition of the spec that does not hold; `label` says what it is.
+pub(super) fn condition_broken(span: Span, label: &str, broken: &Broken) -> Diagnostic {
+    let (message, values) = (broken.message.as_deref(), &broken.values);
+    let label = if values.is_empty() { label.to_owned() } else { format!("{label}: {values}") };
+    Diagnostic::error(message.unwrap_or("a condition does not hold")).at(span).label(label)
+}
+
+/// A condition that nothing in the plan makes known.
+pub(super) fn condition_unknown(span: Span, kind: &str, address: &Address) -> Diagnostic {
+    Diagnostic::warning(format!("a {kind} of {address} is not judged"))
+        .at(span)
+        .label("something in it is not known, and this plan changes nothing that it refers to")
+        .about(address)
+}
+
+/// Whose change a policy is about: an address and its action.
+type PolicySubject<'a> = Option<(&'a Address, Action)>;
+
+/// A policy that does not hold.
+pub(super) fn policy_broken(
+    name: &Name,
+    (span, severity): (Span, Severity),
+    about: PolicySubject<'_>,
+    broken: &Broken,
+) -> Diagnostic {
+    let message = broken.message.clone();
+    let message = message.unwrap_or_else(|| format!("the policy `{name}` does not hold"));
+    let subject = policy_subject(name, about);
+    let values = &broken.values;
+    let label = if values.is_empty() { subject } else { format!("{subject}: {values}") };
+    policy(message, severity, about).at(span).label(label)
+}
+
+/// A policy that nobody can judge before the plan runs.
+pub(super) fn policy_unknown(
+    name: &Name,
+    (span, severity): (Span, Severity),
+    about: PolicySubject<'_>,
+) -> Diagnostic {
+    let message = format!("whether the policy `{name}` holds is not known before apply");
+    policy(message, severity, about)
+        .at(span)
+        .label(policy_subject(name, about))
+        .help("let it ask for what is known while planning, or give it `severity = \"warn\"`")
+}
+
+/// A policy that cannot be computed.
+pub(super) fn policy_unclear(
+    name: &Name,
+    span: Span,
+    error: &ExprError,
+    address: Option<&Address>,
+) -> Diagnostic {
+    let mut diagnostic = Diagnostic::error(format!("the policy `{name}` cannot be judged"))
+        .at(span)
+        .label(error.message.clone());
+    diagnostic.help.clone_from(&error.help);
+    match address {
+        Some(address) => diagnostic.about(address),
+        None => diagnostic,
+    }
+}
+
+fn policy(message: String, severity: Severity, about: PolicySubject<'_>) -> Diagnostic {
+    let diagnostic = match severity {
+        Severity::Error => Diagnostic::error(message),
+        _ => Diagnostic::warning(message),
+    };
+    match about {
+        Some((address, _)) => diagnostic.about(address),
+        None => diagnostic,
+    }
+}
+
+fn policy_subject(name: &Name, about: PolicySubject<'_>) -> String {
+    match about {
+        Some((address, action)) => {
+            format!("policy `{name}`, for the {} of {address}", action.word())
+        }
+        None => format!("policy `{name}`, for the whole plan"),
+    }
 }
 
 pub(super) fn rule_unclear(error: &ExprError, address: &Address) -> Diagnostic {

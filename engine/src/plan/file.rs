@@ -28,6 +28,9 @@ pub struct Inputs {
     pub place: Option<Digest>,
     /// The files of the spec, in the order in which they are read.
     pub spec: Vec<SpecFile>,
+    /// The policy files beside the spec.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<SpecFile>,
     /// The contents of the files that the spec names, by path; why, where one could not be read.
     pub files: Files,
     /// The values that were given for variables that are not sensitive.

@@ -60,7 +60,7 @@ fn needs_come_first(plan: &Plan, notes: &mut Vec<String>) {
 
 fn changes_have_steps(plan: &Plan, notes: &mut Vec<String>) {
     let mut counts = vec![0_usize; plan.changes.len()];
-    for step in &plan.steps {
+    for step in plan.steps.iter().filter(|step| !step.operation.only_judges()) {
         if let Some(count) = counts.get_mut(step.change) {
             *count += 1;
         }

@@ -19,6 +19,7 @@ mod findings;
 pub mod input;
 mod limits;
 pub mod lint;
+mod open_condition;
 mod pipeline;
 mod referred;
 mod schedule;
@@ -37,6 +38,7 @@ pub use crate::plan::decide::rules::broken_before_call;
 pub use crate::plan::evaluate::desired::keys as for_each_keys;
 pub use crate::plan::evaluate::secret_inputs::SecretInputs;
 pub use crate::plan::facts::selection::Selection;
+pub use crate::plan::open_condition::{OpenCondition, When};
 pub use crate::plan::pipeline::{plan, plan_with};
 
 use crate::address::{Address, Name};
@@ -192,6 +194,9 @@ pub struct Change {
     pub loss: Option<String>,
     /// Rules whose answer is not known yet: they are checked before the call.
     pub deferred_rules: usize,
+    /// The conditions that a run judges, in the order of the spec. Not written, as with secrets.
+    #[serde(skip)]
+    pub conditions: Vec<OpenCondition>,
     /// The attributes that may have values outside their lists: those of `lifecycle.allow_unknown`.
     #[serde(default, skip_serializing_if = "Set::is_empty")]
     pub allow_unknown: Set<Name>,
@@ -224,6 +229,7 @@ impl Change {
             effects: Vec::new(),
             loss: None,
             deferred_rules: 0,
+            conditions: Vec::new(),
             allow_unknown: Set::new(),
             ignored: Set::new(),
             span: None,
@@ -413,6 +419,9 @@ pub struct OutputChange {
     /// The expression by which apply computes it when the plan cannot hold it. Not written, as with a change.
     #[serde(skip)]
     pub secret: Option<Expr>,
+    /// The preconditions that the end of a run judges. Not written either.
+    #[serde(skip)]
+    pub conditions: Vec<OpenCondition>,
 }
 
 /// The name of a step: `s0`, `s1`, … in the order of the program.

@@ -3,11 +3,11 @@
 use crate::address::Name;
 use crate::diagnostics::Diagnostics;
 use crate::digest::{Digest, Fingerprint};
-use crate::plan::check::{self, budget, targets};
+use crate::plan::check::{self, budget, policies, targets};
 use crate::plan::context::Context;
 use crate::plan::decide::decisions::Decisions;
 use crate::plan::decide::walk;
-use crate::plan::decide::{import, outputs, removal, used_objects};
+use crate::plan::decide::{conditions, import, outputs, removal, used_objects};
 use crate::plan::decided_changes::DecidedChanges;
 use crate::plan::evaluate::{self, Evaluation};
 use crate::plan::facts::redactor;
@@ -61,6 +61,8 @@ fn finish<'a>(
         found.narrow(&context.selection);
     }
     decisions.sort();
+    conditions::drop_unknowable(&mut decisions, &mut found.diagnostics);
+    policies::check(context, evaluation, &mut decisions.drafts, &mut found.diagnostics);
     found.sort();
     let changes = DecidedChanges::new(&decisions.drafts, input.snapshot);
     check::check(context, &changes, &mut found);

@@ -4,6 +4,7 @@
 //! ordering is decided here:
 //! - an object is made or changed after those that it is made from (`edges`);
 //! - a delete comes after all that depended on its object let go of it (`delete_order`);
+//! - what must hold of an object is judged before it is made or changed, and afterwards (`lower`);
 //! - a unique name is taken after its holder gave it up (`edges`);
 //! - in a replace that creates first, dependants follow the new object before the old one goes;
 //!   one that is still used stays, for a later plan.
@@ -36,6 +37,7 @@ pub(in crate::plan) fn steps(
     graph.hand_over_names(drafts, &changes.names);
     graph.follow_dependencies(drafts);
     let waits = graph.delete_after_release(changes, key, found);
+    graph.require_before_delete();
     let steps = order(&graph, drafts).or_else(|stuck| {
         for reference in graph.break_cycles(changes, &stuck, &waits) {
             delete_order::refuse_if_held(drafts, reference, key, found);

@@ -47,6 +47,7 @@ fn change(at: &str, action: Action, reason: Reason) -> Change {
         effects: Vec::new(),
         loss: None,
         deferred_rules: 0,
+        conditions: Vec::new(),
         allow_unknown: engine::sorted::Set::new(),
         ignored: engine::sorted::Set::new(),
         span: None,
@@ -148,6 +149,7 @@ pub(crate) fn plan() -> (Plan, Sources) {
                     after: Some(slot("app.chat", Type::String)),
                     sensitive: false,
                     secret: None,
+                    conditions: Vec::new(),
                 },
             ),
             (
@@ -158,6 +160,7 @@ pub(crate) fn plan() -> (Plan, Sources) {
                     after: Some(Value::string("hunter2")),
                     sensitive: true,
                     secret: None,
+                    conditions: Vec::new(),
                 },
             ),
         ]),

@@ -203,6 +203,22 @@ pub fn unknown_type<'a>(
         .choices(ty, known)
 }
 
+/// A `severity` that there is not.
+pub fn unknown_severity(word: &str, at: Span, known: &[&str]) -> Diagnostic {
+    Diagnostic::error("unknown severity")
+        .at(at)
+        .label(format!("there is no severity `{}`", shown(word)))
+        .choices(word, known.iter().copied())
+}
+
+/// A table in a policy file that is no policy.
+pub fn not_a_policy(at: Span) -> Diagnostic {
+    Diagnostic::error("a policy file holds only policies")
+        .at(at)
+        .label("this is no policy")
+        .help("write `[policy.NAME]` here, and put the rest into the spec")
+}
+
 /// A resource type that several provider instances have.
 pub fn several_providers(ty: &str, instances: &[&str], at: Span) -> Diagnostic {
     let first = instances.first().copied().unwrap_or("NAME");

@@ -22,6 +22,7 @@ pub(super) struct Module {
 pub(super) fn module(document: &Arc<Document>, diagnostics: &mut Diagnostics) -> Module {
     let foreign = document.providers.values().map(|raw| ("provider", raw));
     let foreign = foreign.chain(document.imports.iter().map(|raw| ("import", raw)));
+    let foreign = foreign.chain(document.policies.values().map(|raw| ("policy", raw)));
     for (word, raw) in foreign.chain(document.state.iter().map(|raw| ("state", raw))) {
         diagnostics.push(say::not_in_a_module(word, raw.header));
     }
@@ -29,6 +30,9 @@ pub(super) fn module(document: &Arc<Document>, diagnostics: &mut Diagnostics) ->
         if keys::has(keys::MODULE, name) {
             diagnostics.push(say::reserved_variable(name, raw.header));
         }
+    }
+    for item in document.outputs.values().filter_map(|raw| raw.items.get("precondition")) {
+        diagnostics.push(say::output_condition(item.key));
     }
     let inputs = declarations(document, diagnostics);
     Module { document: Arc::clone(document), inputs }

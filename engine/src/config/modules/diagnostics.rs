@@ -63,6 +63,14 @@ pub(super) fn too_many(most: usize, at: Span) -> Diagnostic {
         .label(format!("this makes more than {most} instances of modules"))
 }
 
+/// A precondition of an output of a module, which is a value inside the spec.
+pub(super) fn output_condition(at: Span) -> Diagnostic {
+    Diagnostic::error("a precondition of an output in a module")
+        .at(at)
+        .label("only outputs of the spec itself have preconditions")
+        .help("give it to the resource that the output shows, or to the output of the spec")
+}
+
 /// A block that a module cannot have.
 pub(super) fn not_in_a_module(block: &str, at: Span) -> Diagnostic {
     let help = match block {

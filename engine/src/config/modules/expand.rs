@@ -104,6 +104,7 @@ impl Expansion<'_> {
             references.item(item);
         }
         let blocks = document.resources.values_mut().chain(document.outputs.values_mut());
+        let blocks = blocks.chain(document.policies.values_mut());
         for block in blocks.chain(document.checks.values_mut()) {
             block.items.values_mut().for_each(|item| references.item(item));
         }

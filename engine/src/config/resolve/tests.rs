@@ -386,7 +386,7 @@ fn words_that_stand_for_nothing() {
          plumb.toml:6:20 error: unknown name `region` [region] | did you mean `var.region`?
          plumb.toml:8:21 error: unknown name `zone` [zone] | did you mean `local.zone`?
          plumb.toml:8:32 error: `each` is not available here: it needs a `for_each` [each.key] | it stands for one entry of `for_each`, inside that resource
-         plumb.toml:8:47 error: unknown name `self` [self] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes
+         plumb.toml:8:47 error: unknown name `self` [self] | `self` is the object in a postcondition; write the resource's address
          plumb.toml:8:74 error: unknown name `y` [y] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes",
     );
 }
@@ -496,7 +496,7 @@ fn outputs_and_checks() {
          plumb.toml:8:9 error: missing key [[check.b]] check `b` has no `assert` | add `assert = …`
          plumb.toml:9:31 error: there is no resource `value.nothing` [value.nothing] | declare it: `[resource.value.nothing]`
          plumb.toml:11:19 error: unknown name `job`: the check has no `job` [job] | say what to fetch: `job = { … }`
-         plumb.toml:11:40 error: unknown name `self` [self] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes
+         plumb.toml:11:40 error: unknown name `self` [self] | `self` is the object in a postcondition; write the resource's address
          plumb.toml:11:52 error: there is no resource `hppt.x` [hppt.x] | declare it: `[resource.hppt.x]`
          plumb.toml:12:19 error: wrong type [3] expected string, found integer | put it in quotes
          plumb.toml:14:53 error: unknown name `job` [job] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes
@@ -717,6 +717,53 @@ fn validations_of_variables() {
          plumb.toml:5:102 error: missing key [{ condition = 'var.b', mesage = 'm' }] a validation of `a` has no `message` | add `message = …`
          plumb.toml:5:125 error: unknown key [mesage] a validation has no `mesage` | did you mean `message`?
          plumb.toml:5:156 error: there is no variable `bb` [var.bb] | did you mean `var.bbb`?",
+    );
+}
+
+#[test]
+fn conditions_of_resources_and_outputs() {
+    check(
+        r#"[resource.box.a]
+        name = "a"
+        size = 1
+        [resource.box.a.lifecycle]
+        prevent_destroy = true
+        [[resource.box.a.lifecycle.precondition]]
+        condition = "value.b.value != null"
+        message = "No ${value.b.id}."
+        [[resource.box.a.lifecycle.postcondition]]
+        condition = "${self.size > 0}"
+        message = "No ${self.name}."
+        [resource.value.b]
+        [output.o]
+        value = 1
+        precondition = { condition = "box.a.size == 1", message = "No." }"#,
+        "",
+    );
+    check_box(
+        "lifecycle = { precondition = [{ condition = 'self.size > 0', message = 'm' }, 3], \
+         postcondition = { condition = 'self.sise > 0', message = 3, help = 'x' } }",
+        "plumb.toml:4:15 error: expected a table [precondition] `precondition` is not a table | write `[[resource.box.a.lifecycle.precondition]]`
+         plumb.toml:4:46 error: unknown name `self` [self] | `self` is the object in a postcondition; write the resource's address
+         plumb.toml:4:119 error: `self` has no attribute `sise` [sise] | did you mean `size`?
+         plumb.toml:4:140 error: wrong type [3] expected string, found integer | put it in quotes
+         plumb.toml:4:143 error: unknown key [help] a postcondition has no `help` | known are `condition`, `message`",
+    );
+}
+
+#[test]
+fn policies_are_checked_against_the_types() {
+    check(
+        "[policy.a]\nfor = 'box'\nassert = 'new.sise > 1 && old.name == name'\nseverity = 'warn'\n\
+         [policy.b]\nassert = 'length(plan.changes) > plan.resource'\nmessage = '${new.name}'\nseverity = 'no'\n\
+         [policy.c]\nfor = 'bax'\nassert = 'true'\n[policy.d]\nfor = 'all'\ndescription = 'x'\nasert = 'new.any.thing'\n",
+        "plumb.toml:3:15 error: `new` has no attribute `sise` [sise] | did you mean `size`?
+         plumb.toml:6:39 error: `plan` has no attribute `resource` [resource] | did you mean `resources`?
+         plumb.toml:7:14 error: unknown name `new` [new] | write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes
+         plumb.toml:8:12 error: unknown severity ['no'] there is no severity `no` | known are `deny`, `warn`
+         plumb.toml:10:7 error: unknown resource type ['bax'] no provider has the type `bax` | did you mean `box`?
+         plumb.toml:12:1 error: missing key [[policy.d]] policy `d` has no `assert` | add `assert = …`
+         plumb.toml:15:1 error: unknown key [asert] a policy has no `asert` | did you mean `assert`?",
     );
 }
 

@@ -350,6 +350,7 @@ fn change(
         effects,
         loss,
         deferred_rules: deferred,
+        conditions: Vec::new(),
         allow_unknown: case.resource.lifecycle.allow_unknown.iter().cloned().collect(),
         ignored: case.resource.lifecycle.ignore_changes.iter().cloned().collect(),
         span: Some(case.resource.header),

@@ -4,18 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::address::{Address, Block, Name};
+use crate::condition::Verdict;
 use crate::config::OutputConfig;
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::digest::SealKey;
 use crate::expression::evaluate;
 use crate::expression::{Kind, visit};
 use crate::plan::context::Context;
+use crate::plan::decide::conditions;
 use crate::plan::decide::decisions::Decisions;
 use crate::plan::evaluate::Evaluation;
 use crate::plan::evaluate::scope::SpecScope;
 use crate::plan::facts::unavailable::UnavailableSecrets;
 use crate::plan::input::Mode;
-use crate::plan::{Action, OutputChange, SecretInputs, diagnostics};
+use crate::plan::{Action, OpenCondition, OutputChange, SecretInputs, When, diagnostics};
 use crate::sorted::Set;
 use crate::state::OutputValue;
 use crate::stored;
@@ -61,6 +63,7 @@ fn gone_output(context: &Context<'_>, name: &Name, last: &OutputValue) -> Output
         after: None,
         sensitive,
         secret: None,
+        conditions: Vec::new(),
     }
 }
 
@@ -110,7 +113,25 @@ fn output_change(
         before if *before == after => before.clone(),
         before => context.redactor.redact_value(before, sensitive),
     });
-    Some(OutputChange { action, before, after: Some(after), sensitive, secret })
+    let conditions = open_conditions(name, output, &scope, found);
+    Some(OutputChange { action, before, after: Some(after), sensitive, secret, conditions })
+}
+
+/// Judges the preconditions of an output; returns those that only the end of a run knows.
+fn open_conditions(
+    name: &Name,
+    output: &OutputConfig,
+    scope: &SpecScope<'_>,
+    found: &mut Diagnostics,
+) -> Vec<OpenCondition> {
+    let mut all = Vec::new();
+    for condition in &output.preconditions {
+        let what = ("precondition", condition);
+        if conditions::verdict(what, scope, &label(name), found) == Some(Verdict::Unknown) {
+            all.extend(conditions::open(When::After, what, scope));
+        }
+    }
+    all
 }
 
 /// What the state keeps of an output that is made of a secret of which there is only a fingerprint: no apply

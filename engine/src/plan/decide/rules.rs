@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::address::{Address, Name};
+use crate::condition;
 use crate::diagnostics::{Diagnostics, Span};
-use crate::expression::evaluate::evaluate;
 use crate::expression::{Expr, Kind, Root};
 use crate::plan::decide::case::Case;
 use crate::plan::evaluate::scope::{RuleScope, object};
@@ -111,25 +111,17 @@ enum Verdict {
 }
 
 fn verdict(rule: &Rule, scope: &RuleScope<'_>) -> Verdict {
-    match evaluate(&rule.assert, scope) {
-        Err(error) => Verdict::Unclear(error),
-        Ok(datum) => match datum.value {
-            Value::Bool(true) => Verdict::Holds,
-            Value::Bool(false) => Verdict::Broken {
-                message: text(&rule.message, scope)
-                    .unwrap_or_else(|| format!("a rule does not hold: {}", rule.assert)),
-                help: rule.help.as_ref().and_then(|help| text(help, scope)),
-            },
-            _ => Verdict::Unknown,
+    match condition::judge(&rule.assert, Some(&rule.message), scope) {
+        condition::Verdict::Holds => Verdict::Holds,
+        condition::Verdict::Broken(broken) => Verdict::Broken {
+            message: broken
+                .message
+                .unwrap_or_else(|| format!("a rule does not hold: {}", rule.assert)),
+            help: rule.help.as_ref().and_then(|help| condition::text(help, scope)),
         },
+        condition::Verdict::Unclear(error) => Verdict::Unclear(error),
+        condition::Verdict::Unknown => Verdict::Unknown,
     }
-}
-
-/// The text of a message, unless a secret or something unknown would stand in it.
-fn text(expr: &Expr, scope: &RuleScope<'_>) -> Option<String> {
-    let datum = evaluate(expr, scope).ok()?;
-    let plain = datum.sensitive.is_empty();
-    datum.value.as_str().filter(|_| plain).map(ToOwned::to_owned)
 }
 
 /// The line to show: the rule's attribute, else the first that it names and the spec gives, else

@@ -12,12 +12,25 @@ impl StepGraph {
     pub(super) fn follow_dependencies(&mut self, drafts: &[Draft]) {
         let indices = by_address(drafts);
         for (draft, own) in drafts.iter().zip(&self.milestones) {
-            let Some(first) = own.first_up else { continue };
-            for dependency in &draft.change.dependencies {
-                let Some(&index) = indices.get(dependency) else { continue };
-                if let Some(ready) = self.milestones[index].ready {
-                    self.nodes[first].needs.insert(ready);
+            for node in [own.require, own.first_up].into_iter().flatten() {
+                for dependency in &draft.change.dependencies {
+                    let Some(&index) = indices.get(dependency) else { continue };
+                    if let Some(ready) = self.milestones[index].ready {
+                        self.nodes[node].needs.insert(ready);
+                    }
                 }
+            }
+        }
+    }
+
+    /// Judges the preconditions of a replace that deletes first before that delete, where they do not wait for it.
+    pub(super) fn require_before_delete(&mut self) {
+        for index in 0..self.milestones.len() {
+            let own = &self.milestones[index];
+            let first = own.deletes.map(|(first, _)| first).filter(|_| own.delete_first);
+            let Some((require, delete)) = own.require.zip(first) else { continue };
+            if !self.waits_for(require, delete) {
+                self.nodes[delete].needs.insert(require);
             }
         }
     }

@@ -32,6 +32,8 @@ pub(super) struct Milestones {
     pub(super) ready: Option<NodeId>,
     /// The nodes of a create, as far as this plan goes: one of them gives the object its name.
     pub(super) created: Vec<NodeId>,
+    /// The node that judges the preconditions: nothing is made or changed before it.
+    pub(super) require: Option<NodeId>,
     /// The first and the last node that delete.
     pub(super) deletes: Option<(NodeId, NodeId)>,
     /// The node after which the object no longer depends on what it depended on.

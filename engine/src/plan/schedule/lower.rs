@@ -7,7 +7,7 @@ use crate::plan::decide::resume::RemainingPhases;
 use crate::plan::draft::Draft;
 use crate::plan::facts::names;
 use crate::plan::schedule::graph::{Milestones, Node, NodeId, StepGraph};
-use crate::plan::{Action, diagnostics};
+use crate::plan::{Action, When, diagnostics};
 use crate::schema::Operation;
 use crate::sorted::Set;
 
@@ -49,12 +49,22 @@ struct Lowering<'g> {
 
 impl Lowering<'_> {
     fn lower(&mut self) -> Milestones {
+        let require = self.judging(When::Before);
+        let own = Milestones { require, ..self.lower_action(require) };
+        if let Some((require, first)) = require.zip(own.first_up) {
+            self.add_need(first, require);
+        }
+        own
+    }
+
+    fn lower_action(&mut self, require: Option<NodeId>) -> Milestones {
         let draft = self.draft;
         match draft.change.action {
             Action::Create => Milestones::made(self.create(false)),
-            Action::Import if draft.changed.is_empty() => Milestones::default(),
+            Action::Import if draft.changed.is_empty() => self.judge_only(require),
             Action::Update | Action::Import => {
                 let updated = self.update();
+                let updated = self.verified(updated);
                 let (first_up, ready) = (updated.first().copied(), updated.last().copied());
                 Milestones { first_up, ready, release: ready, ..Milestones::default() }
             }
@@ -64,8 +74,40 @@ impl Lowering<'_> {
             Action::Replace => self.replace_delete_first(),
             Action::Delete => Milestones::default().ending(&self.delete()),
             Action::Forget => Milestones { release: Some(self.forget()), ..Milestones::default() },
-            Action::NoOp | Action::Move | Action::Read => Milestones::default(),
+            Action::NoOp | Action::Move | Action::Read => self.judge_only(require),
         }
+    }
+
+    /// The node that judges the conditions of one time, if there are any.
+    fn judging(&mut self, when: When) -> Option<NodeId> {
+        let is_due = self.draft.change.conditions.iter().any(|it| it.when == when);
+        is_due.then(|| {
+            let node = self.push(
+                match when {
+                    When::Before => Operation::Require,
+                    When::After => Operation::Verify,
+                },
+                None,
+            );
+            self.graph.nodes[node].object = None;
+            node
+        })
+    }
+
+    /// The nodes that make or change an object, with the one that judges what it became.
+    fn verified(&mut self, mut nodes: Vec<NodeId>) -> Vec<NodeId> {
+        let Some(&last) = nodes.last() else { return nodes };
+        if let Some(verify) = self.judging(When::After) {
+            self.add_need(verify, last);
+            nodes.push(verify);
+        }
+        nodes
+    }
+
+    /// The milestones of an object that stays as it is: what depends on it waits for its conditions.
+    fn judge_only(&mut self, require: Option<NodeId>) -> Milestones {
+        let verify = self.judging(When::After);
+        Milestones { first_up: verify, ready: verify.or(require), ..Milestones::default() }
     }
 
     /// Deletes the old object once the new one is whole and all that depends on it has followed.
@@ -78,7 +120,9 @@ impl Lowering<'_> {
             // Dependants follow the new object before the old one goes, so they cannot wait for
             // the activation, which comes after that.
             own.ready = own.first_up;
-            if let Some(&activation) = own.created.get(1) {
+            let activation = own.created.get(1).copied();
+            if let Some(activation) = activation.filter(|&it| self.graph.nodes[it].phase.is_some())
+            {
                 self.add_need(activation, gone);
             }
         }
@@ -135,7 +179,7 @@ impl Lowering<'_> {
         if let Some(&first) = nodes.first() {
             self.graph.nodes[first].deposes = deposes;
         }
-        nodes
+        self.verified(nodes)
     }
 
     /// Does first what an earlier run left undone of a create, and updates what that does not carry

@@ -1,0 +1,278 @@
+//! Policies: what must hold of each change, and of the whole plan.
+
+use std::sync::Arc;
+
+use crate::address::{Address, Block, Name};
+use crate::condition::{Broken, Verdict, judge};
+use crate::config::policies::{PolicyConfig, Subject};
+use crate::diagnostics::{Diagnostics, Severity};
+use crate::expression::evaluate::{self, Scope};
+use crate::expression::{Expr, Root, visit};
+use crate::plan::context::Context;
+use crate::plan::draft::Draft;
+use crate::plan::evaluate::Evaluation;
+use crate::plan::evaluate::scope::{SpecScope, object};
+use crate::plan::input::Mode;
+use crate::plan::open_condition::{OpenCondition, When};
+use crate::plan::{Action, diagnostics};
+use crate::value::{Attributes, Datum, Path, Paths, Value};
+
+/// Judges all policies. One that only a run can judge is noted at the change, and judged before its first call.
+pub(in crate::plan) fn check(
+    context: &Context<'_>,
+    evaluation: &Evaluation<'_>,
+    drafts: &mut [Draft],
+    found: &mut Diagnostics,
+) {
+    let input = context.input;
+    let policies = &input.config.policies;
+    // Without a state, and without changes, there is no plan to hold policies against.
+    let is_moot = input.options.validating || input.options.mode == Mode::RefreshOnly;
+    if policies.is_empty() || is_moot {
+        return;
+    }
+    let scope = context.scope(evaluation);
+    for (name, policy) in policies {
+        let policy = Policy { name, config: policy };
+        if policy.config.subject == Subject::Plan {
+            policy.check_plan(drafts, &scope, found);
+            continue;
+        }
+        for draft in drafts.iter_mut() {
+            let change = &draft.change;
+            if change.action != Action::NoOp
+                && policy.config.subject.covers(&change.address.block.ty)
+            {
+                policy.check_change(draft, &scope, found);
+            }
+        }
+    }
+    drop(scope.touched());
+}
+
+#[derive(Clone, Copy)]
+struct Policy<'a> {
+    name: &'a Name,
+    config: &'a PolicyConfig,
+}
+
+impl Policy<'_> {
+    fn judge(&self, scope: &dyn Scope) -> Verdict {
+        let message = self.config.message.as_ref().map(|message| &message.expr);
+        judge(&self.config.assert.expr, message, scope)
+    }
+
+    fn check_plan(&self, drafts: &[Draft], scope: &SpecScope<'_>, found: &mut Diagnostics) {
+        let plan = plan_object(drafts);
+        let words = |name: &str| (name == "plan").then(|| plan.clone());
+        let scope = WithWords { inner: scope, words: &words };
+        match self.judge(&scope) {
+            Verdict::Holds => {}
+            Verdict::Broken(broken) => self.broken(None, &broken, found),
+            Verdict::Unknown => self.unknown(None, found),
+            Verdict::Unclear(error) => found.push(diagnostics::policy_unclear(
+                self.name,
+                self.config.assert.span_of(error.range),
+                &error,
+                None,
+            )),
+        }
+    }
+
+    fn check_change(&self, draft: &mut Draft, scope: &SpecScope<'_>, found: &mut Diagnostics) {
+        let facts = Facts::of(draft);
+        let address = draft.change.address.clone();
+        let words = |name: &str| facts.word(name);
+        let scope = WithWords { inner: scope, words: &words };
+        let about = Some((&address, draft.change.action));
+        match self.judge(&scope) {
+            Verdict::Holds => {}
+            Verdict::Broken(broken) => self.broken(about, &broken, found),
+            Verdict::Unknown => {
+                let open = self.open(&scope).filter(|open| is_known_in_time(open, draft));
+                match open.filter(|_| self.config.severity == Severity::Error) {
+                    Some(open) => draft.change.conditions.push(open),
+                    None => self.unknown(about, found),
+                }
+            }
+            Verdict::Unclear(error) => found.push(diagnostics::policy_unclear(
+                self.name,
+                self.config.assert.span_of(error.range),
+                &error,
+                Some(&address),
+            )),
+        }
+    }
+
+    fn broken(&self, about: Option<(&Address, Action)>, broken: &Broken, found: &mut Diagnostics) {
+        let (span, severity) = (self.config.assert.span, self.config.severity);
+        found.push(diagnostics::policy_broken(self.name, (span, severity), about, broken));
+    }
+
+    fn unknown(&self, about: Option<(&Address, Action)>, found: &mut Diagnostics) {
+        let (span, severity) = (self.config.assert.span, self.config.severity);
+        found.push(diagnostics::policy_unknown(self.name, (span, severity), about));
+    }
+
+    /// The policy for a run, with what is known filled in.
+    fn open(&self, scope: &dyn Scope) -> Option<OpenCondition> {
+        let message = self.config.message.as_ref();
+        let message = message.and_then(|it| evaluate::residual(&it.expr, scope).ok());
+        Some(OpenCondition {
+            when: When::Before,
+            kind: format!("policy `{}`", self.name),
+            condition: evaluate::residual(&self.config.assert.expr, scope).ok()?,
+            message: message.unwrap_or_else(|| Expr::literal(Value::Null)),
+            span: self.config.assert.span,
+            place: None,
+            holds_so_far: false,
+        })
+    }
+}
+
+/// Returns true if a condition can be judged before the first call of a change: what it refers to is made by then.
+fn is_known_in_time(open: &OpenCondition, draft: &Draft) -> bool {
+    let change = &draft.change;
+    let makes =
+        matches!(change.action, Action::Create | Action::Update | Action::Replace | Action::Import);
+    let mut is_there = makes;
+    // A secret of the object stands as a word, which means nothing in a run.
+    visit::roots(&open.condition, &mut |root, _| {
+        is_there &= !matches!(root, Root::Named(name) if matches!(&**name, "old" | "new"));
+    });
+    visit::resources(&open.condition, &mut |block, _| {
+        is_there &= *block != change.address.block
+            && change.dependencies.iter().any(|other| other.block == *block);
+    });
+    is_there
+}
+
+/// What a policy sees of one change.
+struct Facts {
+    texts: [(&'static str, Value); 6],
+    old: Datum,
+    new: Datum,
+}
+
+impl Facts {
+    fn of(draft: &Draft) -> Self {
+        let change = &draft.change;
+        let address = &change.address;
+        let mut sensitive = draft.schema.sensitive();
+        sensitive.extend_below(&Path::root(), &change.sensitive);
+        let side = |attributes: Option<&Arc<Attributes>>| match attributes {
+            Some(attributes) => object(attributes.clone(), sensitive.clone()),
+            None => Datum::plain(Value::Null),
+        };
+        let key = address.key.clone();
+        Self {
+            texts: [
+                ("address", Value::string(address.to_string())),
+                ("type", Value::String(address.block.ty.clone())),
+                ("name", Value::String(address.block.name.clone())),
+                ("module", Value::string(address.block.module.as_str())),
+                ("key", key.map_or(Value::Null, Value::String)),
+                ("action", Value::string(change.action.word())),
+            ],
+            old: side(draft.redacted.as_ref().or(change.before.as_ref())),
+            new: side(change.after.as_ref()),
+        }
+    }
+
+    fn word(&self, name: &str) -> Option<Datum> {
+        match name {
+            "old" => Some(self.old.clone()),
+            "new" => Some(self.new.clone()),
+            name => {
+                let text = self.texts.iter().find(|(word, _)| *word == name);
+                text.map(|(_, text)| Datum::plain(text.clone()))
+            }
+        }
+    }
+
+    /// The same as one object.
+    fn item(self) -> Datum {
+        let texts = self.texts.into_iter().map(|(name, text)| (name.into(), Datum::plain(text)));
+        let sides = [("old".into(), self.old), ("new".into(), self.new)];
+        let (mut entries, mut sensitive) = (Attributes::new(), Paths::none());
+        for (name, datum) in texts.chain(sides) {
+            let name: Name = name;
+            sensitive.extend_below(&Path::attribute(name.clone()), &datum.sensitive);
+            entries.insert(name, datum.value);
+        }
+        Datum { value: Value::map(entries), sensitive }
+    }
+}
+
+/// `plan`: the changes, and the resources that there are afterwards.
+fn plan_object(drafts: &[Draft]) -> Datum {
+    let (mut changes, mut resources) = (Items::default(), Items::default());
+    for draft in drafts {
+        let change = &draft.change;
+        if change.action != Action::NoOp {
+            changes.push(Facts::of(draft).item());
+        }
+        let leaves = matches!(change.action, Action::Delete | Action::Forget);
+        if !change.deposed && !leaves && change.after.is_some() {
+            resources.push(Facts::of(draft).item());
+        }
+    }
+    let (mut entries, mut sensitive) = (Attributes::new(), Paths::none());
+    for (name, items) in [("changes", changes), ("resources", resources)] {
+        sensitive.extend_below(&Path::attribute(name), &items.sensitive);
+        entries.insert(name.into(), Value::list(items.values));
+    }
+    Datum { value: Value::map(entries), sensitive }
+}
+
+/// A list under construction.
+#[derive(Default)]
+struct Items {
+    values: Vec<Value>,
+    sensitive: Paths,
+}
+
+impl Items {
+    fn push(&mut self, item: Datum) {
+        let place = Path::root().join(self.values.len());
+        self.sensitive.extend_below(&place, &item.sensitive);
+        self.values.push(item.value);
+    }
+}
+
+/// The scope of a policy: that of the spec outside any resource, with words of its own.
+struct WithWords<'s> {
+    inner: &'s SpecScope<'s>,
+    words: &'s dyn Fn(&str) -> Option<Datum>,
+}
+
+impl Scope for WithWords<'_> {
+    fn root(&self, root: &Root) -> Result<Datum, String> {
+        let Root::Named(name) = root else { return self.inner.root(root) };
+        (self.words)(name).ok_or_else(|| format!("there is no `{name}` here"))
+    }
+
+    fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String> {
+        self.inner.resource(block, key)
+    }
+
+    fn touch_all(&self, block: &Block) {
+        self.inner.touch_all(block);
+    }
+
+    fn is_keyed(&self, block: &Block) -> bool {
+        self.inner.is_keyed(block)
+    }
+
+    fn source(&self, root: &Root) -> Result<Option<Arc<Expr>>, String> {
+        self.inner.source(root)
+    }
+
+    fn fails_over_a_secret(&self, root: &Root) -> bool {
+        self.inner.fails_over_a_secret(root)
+    }
+
+    fn file(&self, path: &str) -> Result<Arc<str>, String> {
+        self.inner.file(path)
+    }
+}
