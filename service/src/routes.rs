@@ -22,10 +22,10 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
     let api = Router::new()
         .nest("/v1", rest::router(app))
         .nest("/v2", v2::router(app))
-        .nest("/v2/{endpoint}", v2::beside(app, jobs::router(app)));
+        .nest("/v2/{endpoint}", v2::beside(app, jobs::router(app)))
+        .merge(balancer::router());
     let console = console::router(app, api.clone().with_state(Arc::clone(app)));
     let routes = api
-        .merge(balancer::router())
         .route("/graphql", axum::routing::any(graphql::handle))
         .route("/lease", get(lease))
         .route("/healthz", get(readiness::alive))

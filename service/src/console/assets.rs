@@ -44,11 +44,14 @@ const ASSETS: &[Asset] = assets![
     "shell.js": SCRIPT,
     "table.js": SCRIPT,
     "theme.js": SCRIPT,
+    "log_pane.js": SCRIPT,
     "view_account.js": SCRIPT,
+    "view_balancer.js": SCRIPT,
     "view_endpoint.js": SCRIPT,
     "view_endpoints.js": SCRIPT,
     "view_job.js": SCRIPT,
     "view_logs.js": SCRIPT,
+    "view_pods.js": SCRIPT,
     "view_submit.js": SCRIPT,
 ];
 

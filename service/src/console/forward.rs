@@ -4,7 +4,7 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName};
+use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, SET_COOKIE};
 use axum::response::Response;
 use hyper::service::Service as _;
 
@@ -27,7 +27,7 @@ pub(super) async fn pass(
     let nowhere = || Problem::not_found("path");
     let whole = request.uri().path_and_query().map_or("", |path| path.as_str());
     let path = whole.strip_prefix(PREFIX).ok_or_else(nowhere)?;
-    if !["/v1/", "/v2/"].iter().any(|version| path.starts_with(version)) {
+    if !["/v1/", "/v2/", "/lb/"].iter().any(|version| path.starts_with(version)) {
         return Err(nowhere());
     }
     let mut passed = Request::builder().method(request.method().clone()).uri(path);
@@ -44,5 +44,7 @@ pub(super) async fn pass(
         // The session is open: its key is known and lacks a right.
         *response.status_mut() = StatusCode::FORBIDDEN;
     }
+    // A worker of a load balancing endpoint sets no cookie of the console.
+    response.headers_mut().remove(SET_COOKIE);
     Ok(response)
 }

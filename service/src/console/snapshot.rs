@@ -65,6 +65,10 @@ async fn endpoints(app: &App) -> Result<Value, Problem> {
 fn summary(app: &App, endpoint: &Endpoint) -> Value {
     let tally = app.queue.projection.tally(&endpoint.id);
     let counts = app.fleet.counts(&endpoint.id);
+    // The requests of an endpoint that balances load stand in the place of jobs.
+    let (requests, waiting) =
+        (app.fleet.requests(Some(&endpoint.id)), app.balancer.waiting(&endpoint.id));
+    let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     json!({
         "id": endpoint.id,
         "name": app.shown_name(endpoint),
@@ -75,8 +79,8 @@ fn summary(app: &App, endpoint: &Endpoint) -> Value {
         "workersMin": endpoint.workers_min,
         "workersMax": endpoint.workers_max,
         "jobs": {
-            "queued": tally.in_queue,
-            "running": tally.in_progress,
+            "queued": tally.in_queue + count(waiting),
+            "running": tally.in_progress + count(requests),
             "completed": tally.completed,
             "failed": tally.failed,
             "retried": tally.retried,
@@ -105,6 +109,9 @@ async fn endpoint(app: &App, id: &str) -> Result<Value, Problem> {
     shown["workerList"] = workers.iter().map(|worker| self::worker(worker, &endpoint)).collect();
     shown["jobList"] = jobs.iter().map(listed).collect();
     shown["settings"] = settings(&endpoint, template.as_ref());
+    if endpoint.is_balanced() {
+        shown["base"] = json!(format!("{}/lb/{}", app.base_url(), endpoint.id));
+    }
     Ok(shown)
 }
 
@@ -136,7 +143,7 @@ fn worker(worker: &Worker, endpoint: &Endpoint) -> Value {
     let state = worker.state();
     let word = match state.phase {
         Phase::Retiring | Phase::Ending => "ending",
-        _ if !state.jobs.is_empty() => "running",
+        _ if !state.jobs.is_empty() || state.requests > 0 => "running",
         Phase::Starting => "starting",
         Phase::Ready => "idle",
     };
@@ -149,6 +156,7 @@ fn worker(worker: &Worker, endpoint: &Endpoint) -> Value {
         "version": worker.version,
         "isStale": worker.version != endpoint.version,
         "jobs": jobs,
+        "requests": state.requests,
     })
 }
 

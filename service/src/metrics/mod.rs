@@ -17,7 +17,10 @@ use axum::response::{IntoResponse as _, Response};
 use crate::app::App;
 use crate::jobs::projection::EndpointQueue;
 use crate::keys::{Access, Interface};
+use crate::pods::model::Pod;
+use crate::pods::status::Status;
 use crate::problem::Problem;
+use crate::store::objects;
 use exposition::{Exposition, MEDIA};
 pub(crate) use requests::RequestCounts;
 
@@ -34,12 +37,13 @@ pub(crate) async fn answer(
 ) -> Result<Response, Problem> {
     let principal = app.keys.authenticate(Interface::Rest, request.headers(), request.uri())?;
     principal.permit(Access { interface: Interface::Rest, changes: false, endpoint: None })?;
-    let mut response = text(&app).into_response();
+    let pods = app.store.read(|conn| objects::list::<Pod>(conn, 0)).await?;
+    let mut response = text(&app, &pods).into_response();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA));
     Ok(response)
 }
 
-fn text(app: &App) -> String {
+fn text(app: &App, pods: &[Pod]) -> String {
     let mut text = Exposition::default();
     let version = [("version", env!("CARGO_PKG_VERSION"))];
     text.gauge("plumb_info", "The version of the service").sample(&version, 1);
@@ -47,6 +51,7 @@ fn text(app: &App) -> String {
     jobs(&mut text, &queues);
     job_times(&mut text, &queues);
     workers(&mut text, app, &queues);
+    self::pods(&mut text, app, pods);
     requests(&mut text, &app.requests);
     text.histogram("plumb_store_commit_seconds", "The time of a commit of the store")
         .distribution(&[], app.store.commits());
@@ -105,6 +110,15 @@ fn workers(text: &mut Exposition, app: &App, queues: &EndpointQueues) {
         ] {
             workers.sample(&[("endpoint", endpoint), ("state", state)], count);
         }
+    }
+}
+
+fn pods(text: &mut Exposition, app: &App, pods: &[Pod]) {
+    let statuses: Vec<_> = pods.iter().map(|pod| app.pod_runner.condition(pod).status).collect();
+    let mut family = text.gauge("plumb_pods", "Pods by state");
+    for state in Status::ALL {
+        let count = statuses.iter().filter(|status| **status == state).count();
+        family.sample(&[("state", state.name())], count);
     }
 }
 

@@ -24,6 +24,10 @@ pub(crate) enum Status {
 }
 
 impl Status {
+    /// All of them, in the order of a pod's life.
+    pub(crate) const ALL: [Status; 5] =
+        [Status::Provisioning, Status::Starting, Status::Running, Status::Exited, Status::Error];
+
     /// Its name in version 2.
     pub(crate) fn name(self) -> &'static str {
         match self {

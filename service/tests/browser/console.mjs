@@ -1,11 +1,11 @@
 // The console in a real browser: a job is followed from the form to its result, by keys alone.
-// `node console.mjs ADDRESS KEY ENDPOINT CHROMIUM MODULES SCREENSHOTS`; ends with status 0 if all is well.
+// `node console.mjs ADDRESS KEY ENDPOINT BALANCED CHROMIUM MODULES SCREENSHOTS`; ends with status 0 if all is well.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
-const [address, key, endpoint, chromium, modules, screenshots] = process.argv.slice(2);
+const [address, key, endpoint, balanced, chromium, modules, screenshots] = process.argv.slice(2);
 const require = createRequire(join(modules, 'x.js'));
 const { chromium: browserType } = require('playwright-core');
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
@@ -24,8 +24,8 @@ async function open(settings = {}) {
   page.setDefaultTimeout(15_000);
   page.on('pageerror', (error) => troubles.push(`error: ${error.message}`));
   page.on('console', (message) => {
-    // A browser reports by itself what the page expects: a wrong key, and a service without pods.
-    const isExpected = /\/(session|v1\/pods)$/.test(message.location().url);
+    // A browser reports by itself what the page expects: a wrong key, and the teapot of a worker.
+    const isExpected = /\/session$|status=418/.test(message.location().url);
     if (message.type() === 'error' && !isExpected) troubles.push(`console: ${message.text()} ${message.location().url}`);
   });
   page.on('request', (request) => requests.add(new URL(request.url()).origin));
@@ -66,7 +66,9 @@ assert.ok(cookie.httpOnly && cookie.sameSite === 'Strict' && cookie.value !== ke
 // By keys alone: to the endpoint, to the form, and to the result without a reload.
 await page.evaluate(() => { window.sameDocument = true; });
 await page.locator('tbody tr').first().waitFor();
-await press(page, 'j', 'Enter');
+await press(page, '/');
+await page.keyboard.type('chat');
+await press(page, 'Escape', 'j', 'Enter');
 await page.locator('.columns').waitFor();
 await press(page, 'n');
 const input = page.locator('#input');
@@ -123,13 +125,43 @@ await page.getByText('first line').first().waitFor();
 await submitted({ log: 'second line' });
 await page.getByText('second line').first().waitFor();
 
+// An endpoint that balances load: its address, a request to its worker, and no jobs.
+await page.goto(`${address}/#/endpoints/${balanced}`);
+await page.getByLabel('Base URL').filter({ hasText: `/lb/${balanced}` }).waitFor();
+await press(page, 'n');
+await page.keyboard.press('ControlOrMeta+A');
+await page.keyboard.type('/hello?status=418');
+await press(page, 'Enter');
+await page.getByText('Answer: 418').waitFor();
+const said = await page.locator('section[aria-label="Answer"] pre').textContent();
+assert.ok(said.includes('"path"') && said.includes('/hello'), said);
+assert.equal(await page.getByText('Submit a job').count() + await page.getByText('Completed').count(), 0);
+await page.getByText('Requests running').waitFor();
+
+// A pod is stopped, started, read and terminated.
+const made = await fetch(`${address}/v2/pods`, {
+  method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+  body: JSON.stringify({ name: 'notebook', image: 'echo:1', gpu: { id: 'NVIDIA L4' }, ports: ['8888/http'],
+    cmd: ['sh', '-c', 'echo a line of a pod; sleep 600'] }) });
+const pod = (await made.json()).id;
+await page.goto(`${address}/#/pods`);
+const act = (name) => page.getByRole('button', { name: `${name} notebook` });
+await page.locator('.state-running').waitFor();
+await page.getByText('8888/http → :').waitFor();
+await act('Stop').click();
+await page.locator('tbody .state-cancelled').waitFor();
+await act('Start').click();
+await page.locator('tbody .state-running').waitFor();
+await page.goto(`${address}/#/pods/${pod}/logs`);
+await page.getByText('a line of a pod').first().waitFor();
+
 // Help, filter, theme.
 await press(page, '?');
 await page.locator('dialog[open]').waitFor();
 await accessible(await withAxe(page), 'help');
 await press(page, 'Escape');
-await press(page, 'u');
-await page.locator('.columns').waitFor();
+await page.goto(`${address}/#/endpoints/${endpoint}`);
+await page.locator('.columns tbody tr').first().waitFor();
 await press(page, '/');
 assert.equal(await page.evaluate(() => document.activeElement.type), 'search');
 await page.keyboard.type('failed');
@@ -150,7 +182,7 @@ async function withAxe(of) {
 }
 const views = [['endpoints', ''], ['endpoint', `endpoints/${endpoint}`], ['submit', `endpoints/${endpoint}/submit`],
   ['job', `endpoints/${endpoint}/jobs/${large}`], ['failed', `endpoints/${endpoint}/jobs/${failed}`],
-  ['logs', `endpoints/${endpoint}/logs`], ['pods', 'pods'], ['volumes', 'volumes'], ['templates', 'templates'],
+  ['logs', `endpoints/${endpoint}/logs`], ['balanced', `endpoints/${balanced}`], ['pods', 'pods'], ['pod-logs', `pods/${pod}/logs`], ['volumes', 'volumes'], ['templates', 'templates'],
   ['keys', 'keys'], ['costs', 'costs']];
 for (const [mode, settings] of [['light', {}], ['dark', { colorScheme: 'dark' }],
   ['phone', { viewport: { width: 390, height: 844 } }]]) {
@@ -169,6 +201,11 @@ for (const [mode, settings] of [['light', {}], ['dark', { colorScheme: 'dark' }]
   }
   await other.context().close();
 }
+
+await page.goto(`${address}/#/pods`);
+page.on('dialog', (dialog) => dialog.accept());
+await act('Terminate').click();
+await page.getByText('There are no pods.').waitFor();
 
 // Signing out ends it here too.
 await page.getByRole('button', { name: 'Sign out' }).click();

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use reqwest::Method;
 use serde_json::json;
 use tokio::process::Command;
 
@@ -46,10 +47,15 @@ async fn a_job_is_followed_in_a_browser_by_keys_alone() {
     let volume = service.volume("models", 10).await;
     let more = json!({ "name": "chat", "workersMax": 3, "networkVolumeId": volume });
     let endpoint = service.endpoint(more).await;
+    let balanced = json!({ "name": "balanced", "type": "LOAD_BALANCER", "image": "echo:1",
+        "scaling": { "type": "REQUEST_COUNT", "requestCount": 4 },
+        "gpu": { "pools": ["AMPERE_24"] }, "workers": { "min": 1, "max": 2 } });
+    let balanced = service.queue(Method::POST, "serverless", Some(balanced)).await.1;
+    let balanced = balanced["id"].as_str().unwrap().to_owned();
     let address = service.addresses.rest.strip_suffix("/v1").unwrap();
     let mut node = Command::new("node");
     node.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/browser/console.mjs"));
-    node.args([address, KEY, &endpoint]).arg(&browser.program);
+    node.args([address, KEY, &endpoint, &balanced]).arg(&browser.program);
     node.arg(&browser.modules).arg(&screenshots).kill_on_drop(true);
     let output = tokio::time::timeout(Duration::from_mins(3), node.output()).await;
     let output = output.expect("it ends").expect("it starts");

@@ -111,6 +111,11 @@ async fn metrics_count_jobs_workers_requests_and_refusals() {
         let purge = format!("{endpoint}/purge-queue");
         service.queue(Method::POST, &purge, Some(json!({}))).await;
     }
+    let pod = json!({ "name": "p", "image": "x", "gpu": { "id": "NVIDIA L4" } });
+    let made = service.queue(Method::POST, "pods", Some(pod)).await.1;
+    let stop = format!("pods/{}/action", made["id"].as_str().unwrap());
+    let stopped = service.queue(Method::POST, &stop, Some(json!({ "action": "stop" }))).await;
+    assert_eq!(stopped.0, 200, "{}", stopped.1);
     let (status, text) = metrics(&service, KEY).await;
     assert_eq!(status, 200);
     let samples = parse(&text);
@@ -127,6 +132,8 @@ async fn metrics_count_jobs_workers_requests_and_refusals() {
         (value("plumb_job_delay_seconds_count", &[of]), 1.0),
         (value("plumb_job_execution_seconds_bucket", &[of, ("le", "+Inf")]), 1.0),
         (value("plumb_workers", &[of, ("state", "idle")]), 1.0),
+        (value("plumb_pods", &[("state", "EXITED")]), 1.0),
+        (value("plumb_pods", &[("state", "RUNNING")]), 0.0),
         (value("plumb_rate_refusals_total", &[("rate", "purge-queue")]), 1.0),
         (value("plumb_requests_total", &[("interface", "jobs"), ("status", "429")]), 1.0),
     ] {

@@ -9,9 +9,10 @@ const SILENCE = 15_000;
 
 /** An answer that is none, as a sentence for the person who asked. */
 export class Refusal extends Error {
-  constructor(message, status) {
+  constructor(message, status, response = null) {
     super(message);
     this.status = status;
+    this.response = response;
   }
 }
 
@@ -34,7 +35,7 @@ async function send(method, path, { body, headers = {}, signal } = {}) {
   }
   if (response.ok) return response;
   if (response.status === 401 && path !== '/console/session') listeners.forEach((tell) => tell());
-  throw new Refusal(await reason(response), response.status);
+  throw new Refusal(await reason(response.clone()), response.status, response);
 }
 
 async function reason(response) {
@@ -63,6 +64,31 @@ export async function get(path) {
 export async function post(path, text = '{}') {
   const answer = await (await send('POST', `/console/api${path}`, { body: text })).text();
   return answer ? JSON.parse(answer) : null;
+}
+
+/** Removes an object. */
+export async function remove(path) {
+  await send('DELETE', `/console/api${path}`);
+}
+
+/** Sends a request to a worker, and returns what it answers, whatever its status. */
+export async function exchange(method, path, body) {
+  const began = performance.now();
+  try {
+    const response = await send(method, `/console/api${path}`, { body });
+    return await exchanged(response, began);
+  } catch (error) {
+    if (error.response) return exchanged(error.response, began);
+    throw error;
+  }
+}
+
+async function exchanged(response, began) {
+  const text = await response.text();
+  return {
+    status: response.status, text, ms: performance.now() - began,
+    worker: response.headers.get('x-runpod-worker-id'), media: response.headers.get('content-type') ?? '',
+  };
 }
 
 /** The JSON of an answer of the console's own routes. */

@@ -4,11 +4,12 @@ import { h, put } from './dom.js';
 import { always, moveRow, onlyHere, showHelp } from './keyboard.js';
 import { failure } from './parts.js';
 import { PLACES, markPlace, nextTheme, showLink, showShell, showSignIn } from './shell.js';
-import { costs, keys, pods, templates, volumes } from './view_account.js';
+import { costs, keys, templates, volumes } from './view_account.js';
 import { endpoint } from './view_endpoint.js';
 import { endpoints } from './view_endpoints.js';
 import { job } from './view_job.js';
 import { logs } from './view_logs.js';
+import { podLogs, pods } from './view_pods.js';
 import { submit } from './view_submit.js';
 
 /** A view takes the parts of its path and returns its element, title, shortcuts, and what ends it. */
@@ -19,6 +20,7 @@ const ROUTES = [
   [/^\/endpoints\/([^/]+)\/logs(?:\/([^/]+))?$/, 'endpoints', logs],
   [/^\/endpoints\/([^/]+)\/jobs\/([^/]+)$/, 'endpoints', job],
   [/^\/pods$/, 'pods', pods],
+  [/^\/pods\/([^/]+)\/logs$/, 'pods', podLogs],
   [/^\/volumes$/, 'volumes', volumes],
   [/^\/templates$/, 'templates', templates],
   [/^\/keys$/, 'keys', keys],

@@ -1,4 +1,4 @@
-// What the account has beside endpoints: pods, volumes, templates, keys, costs.
+// What the account has beside endpoints and pods: volumes, templates, keys, costs.
 import { get, read } from './api.js';
 import { bars } from './charts.js';
 import { h, put } from './dom.js';
@@ -10,7 +10,7 @@ import { table } from './table.js';
 const LOOK = 3000;
 
 /** A view of a list that is read again while it is visible. */
-function listView({ title, load, columns, key = (row) => row.id, words, empty, note }) {
+export function listView({ title, load, columns, key = (row) => row.id, words, empty, note }) {
   const filter = filterField(`Filter ${title.toLowerCase()}`, () => list.draw());
   const list = table({ caption: title, columns, key, empty, filter: (row) => filter.matches(...words(row)) });
   const bar = h('div', { class: 'bar-line' }, filter.element);
@@ -28,33 +28,10 @@ function listView({ title, load, columns, key = (row) => row.id, words, empty, n
   const again = setInterval(() => !document.hidden && look(), LOOK);
   bar.hidden = true;
   look();
-  return { title, element: h('div', {}, heading({ title }).element, bar, list.element, said), end: () => clearInterval(again) };
+  return { title, element: h('div', {}, heading({ title }).element, bar, list.element, said), end: () => clearInterval(again), look };
 }
 
 const named = (row) => [h('span', { class: 'name' }, row.name), h('span', { class: 'id' }, row.id)];
-
-export function pods() {
-  const load = async () => {
-    try {
-      return await get('/v1/pods');
-    } catch (error) {
-      if (error.status === 404 || error.status === 501) return [];
-      throw error;
-    }
-  };
-  return listView({
-    title: 'Pods', load,
-    words: (row) => [row.name ?? '', row.id, row.image ?? row.imageName ?? '', row.desiredStatus ?? ''],
-    empty: () => emptiness('There are no pods.', h('p', {}, 'A pod is a process that runs until it is stopped. Declare one in a spec, or create one with the ',
-      h('a', { href: '/v1/docs' }, 'REST API'), '.')),
-    columns: [
-      { label: 'Pod', head: true, wide: true, cell: named },
-      { label: 'State', cell: (row) => row.desiredStatus ?? '–' },
-      { label: 'Image', cell: (row) => h('span', { class: 'mono' }, row.image ?? row.imageName ?? '–') },
-      { label: 'Per hour', number: true, minor: true, cell: (row) => money(Number(row.costPerHr ?? 0)) },
-    ],
-  });
-}
 
 export function volumes() {
   const load = async () => {

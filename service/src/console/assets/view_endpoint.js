@@ -9,6 +9,7 @@ import {
 } from './parts.js';
 import { showLink } from './shell.js';
 import { table } from './table.js';
+import { address, requestForm } from './view_balancer.js';
 import { kind } from './view_endpoints.js';
 
 export function endpoint(id) {
@@ -22,31 +23,43 @@ export function endpoint(id) {
     actions: [logsLink, submitLink],
   });
   const totals = figures('The endpoint now');
-  const jobs = jobTable(id);
   const workers = workerTable(id);
   const settings = facts('Settings');
-  const body = h('div', { class: 'columns' },
-    h('div', { class: 'column-main' }, section('Jobs', jobs.beside, jobs.element)),
+  const columnMain = h('div', { class: 'column-main' });
+  const body = h('div', { class: 'columns' }, columnMain,
     h('div', { class: 'column-side' }, section('Workers', null, workers.element), section('Settings', null, settings.element)));
+  let jobs = null;
+  let request = null;
+  /** Jobs are for queues, requests for load balancers; an endpoint is one of both for good. */
+  const begin = (state) => {
+    if (state.type === 'LB') {
+      request = requestForm(id);
+      submitLink.remove();
+      put(columnMain, address(state.base), section('Request', null, request.element));
+    } else {
+      jobs = jobTable(id);
+      put(columnMain, section('Jobs', jobs.beside, jobs.element));
+    }
+  };
   const view = {
     title: id,
     element: h('div', {}, head.element, totals.element, body),
     shortcuts: [
-      { keys: 'n', text: 'Submit a job', run: () => submitLink.click() },
+      { keys: 'n', text: 'Submit a job, or send a request', run: () => (request ? request.focus() : submitLink.click()) },
       { keys: 'l', text: 'Logs of the workers', run: () => logsLink.click() },
     ],
   };
   view.end = watch(`endpoint/${id}`, {
     state(state) {
+      if (!jobs && !request) begin(state);
       put(head.name, state.name);
       put(type, kind(state));
       document.title = `${state.name} · Plumb console`;
       totals.update([
-        ['In queue', count(state.jobs.queued)], ['Running', count(state.jobs.running)],
-        ['Completed', count(state.jobs.completed)], ['Failed', count(state.jobs.failed)], ['Retried', count(state.jobs.retried)],
+        ...(request ? requestFigures(state) : jobFigures(state)),
         ['Workers', h('span', { class: 'workers' }, strip(state.workers, state.workersMax), h('span', { class: 'words' }, workerWords(state.workers, state.workersMax)))],
       ]);
-      jobs.update(state.jobList);
+      jobs?.update(state.jobList);
       workers.update(state.workerList);
       settings.update(settingPairs(state));
     },
@@ -56,6 +69,13 @@ export function endpoint(id) {
   });
   return view;
 }
+
+const jobFigures = ({ jobs }) => [
+  ['In queue', count(jobs.queued)], ['Running', count(jobs.running)],
+  ['Completed', count(jobs.completed)], ['Failed', count(jobs.failed)], ['Retried', count(jobs.retried)],
+];
+
+const requestFigures = ({ jobs }) => [['Requests waiting', count(jobs.queued)], ['Requests running', count(jobs.running)]];
 
 function jobTable(id) {
   let chosen = '';
@@ -109,12 +129,13 @@ function workerTable(id) {
   return table({
     caption: 'Workers',
     key: (row) => row.id,
-    empty: () => emptiness('No worker runs.', h('p', { class: 'note' }, 'Workers start when there are jobs, and end when they were idle for long enough.')),
+    empty: () => emptiness('No worker runs.', h('p', { class: 'note' }, 'Workers start when there is work, and end when they were idle for long enough.')),
     columns: [
       { label: 'State', cell: (row) => workerState(row.state) },
       { label: 'Worker', head: true, wide: true, cell: (row) => [
         h('a', { href: to('endpoints', id, 'logs', row.id), class: 'mono', title: 'Logs of this worker' }, row.id),
         row.isStale && h('span', { class: 'tag warn' }, `version ${row.version}`),
+        row.requests > 0 && h('span', { class: 'tag' }, row.requests === 1 ? '1 request' : `${count(row.requests)} requests`),
         row.jobs.slice(0, 3).map((job) => h('a', { class: 'id', href: to('endpoints', id, 'jobs', job), title: `Job ${job}` }, shortId(job)))] },
       { label: 'Up for', number: true, cell: (row) => since(row.started) },
     ],
@@ -134,7 +155,7 @@ function settingPairs(state) {
   add('Workers', `${state.workersMin} to ${state.workersMax}`);
   add('Scaler', settings.scaler === 'QUEUE_DELAY' ? `queue delay of ${settings.scalerValue} s` : `${settings.scalerValue} requests a worker`);
   add('Idle timeout', `${settings.idleTimeout} s`);
-  add('Execution limit', settings.executionTimeoutMs > 0 ? duration(settings.executionTimeoutMs) : 'none');
+  if (state.type !== 'LB') add('Execution limit', settings.executionTimeoutMs > 0 ? duration(settings.executionTimeoutMs) : 'none');
   if (state.compute === 'GPU') add('GPU', `${settings.gpuCount} × ${settings.gpus.slice(0, 3).join(', ') || 'any'}`);
   else add('CPU', settings.cpus.slice(0, 3).join(', '));
   add('Volumes', settings.volumes.length > 0 && h('span', { class: 'mono' }, settings.volumes.join(', ')) || null);
