@@ -6,14 +6,12 @@
 use std::collections::BTreeMap;
 
 use engine::address::Address;
-use engine::config::{Config, ImportConfig};
 use engine::diagnostics::Diagnostics;
-use engine::journal::Record;
-use engine::plan::input::{Options, Target};
 use engine::state::ObjectId;
 
 use crate::ApplyError;
-use crate::planning::{Request, make};
+use crate::adopt;
+use crate::planning::Request;
 use crate::session::Session;
 
 /// Takes an object over as `address`. With errors among the diagnostics nothing was recorded.
@@ -23,30 +21,10 @@ pub async fn import(
     address: &Address,
     id: &ObjectId,
 ) -> Result<Diagnostics, ApplyError> {
-    let import = ImportConfig { id: id.clone(), span: None };
-    let config =
-        Config { imports: BTreeMap::from([(address.clone(), import)]), ..request.config.clone() };
-    let options =
-        Options { targets: vec![Target::Instance(address.clone())], ..Options::default() };
-    let request = Request { config: &config, options: &options, refresh: true, ..*request };
-    // A block that did its work does nothing more. Who asks for it again by id means it.
-    let mut snapshot = session.snapshot().clone();
-    snapshot.taken_over.remove(address);
-    let (plan, mut found) = make(&snapshot, &request).await?;
-    if found.has_errors() {
-        return Ok(found);
-    }
-    let taken = plan.seen.into_iter().find(
-        |record| matches!(record, Record::Adopted { address: to, deposed: false, .. } if to == address),
-    );
-    match taken {
-        Some(record) => {
-            session.record(record)?;
-            session.flush().await?;
-        }
-        None => found.push(engine::diagnostics::Diagnostic::error(format!(
-            "{address} cannot be taken over now: it is in the state, disabled, or in doubt"
-        ))),
+    let imports = BTreeMap::from([(address.clone(), id.clone())]);
+    let (plan, found) = adopt::plan(session.snapshot(), request, &imports).await?;
+    if !found.has_errors() {
+        adopt::take_over(session, &plan, &imports).await?;
     }
     Ok(found)
 }

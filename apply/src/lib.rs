@@ -7,6 +7,7 @@
 //! live, the engine plans, [`run::execute`] runs the steps, journal before world, and
 //! [`session::Session::close`] leaves a snapshot behind.
 
+pub mod adopt;
 pub mod checks;
 pub mod clock;
 pub mod doubt;

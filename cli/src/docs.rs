@@ -322,8 +322,10 @@ fn meaning(attribute: &Attribute) -> String {
     }
     parts.extend(attribute.default.as_ref().map(|value| format!("Default `{}`", to_json(value))));
     parts.extend(attribute.nulls.iter().map(|word| format!("`{}` for none", to_json(word))));
-    if attribute.server_default {
-        parts.push("Server default".to_owned());
+    match &attribute.server_value {
+        Some(value) => parts.push(format!("Server default `{}`", to_json(value))),
+        None if attribute.server_default => parts.push("Server default".to_owned()),
+        None => {}
     }
     if attribute.on_change == OnChange::Replace && attribute.presence != Presence::Computed {
         let loss = if attribute.data_loss { ", which loses its data" } else { "" };

@@ -32,6 +32,31 @@ pub(crate) struct Folder {
     saved: Option<Arc<Inputs>>,
     /// The folder that stands for `.plumb`, in a step of `plumb test`.
     throw_away: Option<PathBuf>,
+    /// A file of the spec as it is to become.
+    draft: Option<Arc<Draft>>,
+}
+
+/// A file of a spec as it is to become.
+#[derive(Clone, Debug)]
+pub(crate) struct Draft {
+    /// Its path.
+    pub(crate) path: PathBuf,
+    /// Its text now; none where it does not exist.
+    pub(crate) old: Option<String>,
+    /// Its new text.
+    pub(crate) text: String,
+}
+
+impl Draft {
+    /// Returns it with more text behind an empty line.
+    pub(crate) fn with(&self, more: &str) -> Self {
+        let gap = match self.text.as_str() {
+            text if text.is_empty() || text.ends_with("\n\n") => "",
+            text if text.ends_with('\n') => "\n",
+            _ => "\n\n",
+        };
+        Self { text: format!("{}{gap}{more}", self.text), ..self.clone() }
+    }
 }
 
 impl Folder {
@@ -46,6 +71,7 @@ impl Folder {
                 text: Arc::default(),
                 saved: None,
                 throw_away: environment::any(environment::TEST_FOLDER).map(PathBuf::from),
+                draft: None,
             }),
             Ok(_) => Err(CommandError::new(format!("{} is no folder", path.display()))),
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -61,6 +87,11 @@ impl Folder {
     /// Returns the folder with the spec of a plan file: none is read from it.
     pub(crate) fn with_spec(self, inputs: Inputs) -> Self {
         Self { saved: Some(Arc::new(inputs)), ..self }
+    }
+
+    /// Returns the folder with a file of its spec as it is to become.
+    pub(crate) fn with_draft(&self, draft: Draft) -> Self {
+        Self { draft: Some(Arc::new(draft)), text: Arc::default(), ..self.clone() }
     }
 
     /// Returns the inputs of the plan file whose spec stands for the folder's own.
@@ -148,11 +179,14 @@ impl Folder {
 
     /// The text of its spec.
     pub(crate) fn spec(&self) -> Result<SpecText, CommandError> {
-        self.spec_if_any()?.ok_or_else(|| {
-            let place = self.path.display();
-            CommandError::new(format!("there is no plumb.toml in {place}"))
-                .help("`plumb init` writes a small one; `-C DIR` works in another folder")
-        })
+        self.spec_if_any()?.ok_or_else(|| self.no_spec())
+    }
+
+    /// Returns the error of a folder without a spec.
+    pub(crate) fn no_spec(&self) -> CommandError {
+        let place = self.path.display();
+        CommandError::new(format!("there is no plumb.toml in {place}"))
+            .help("`plumb init` writes a small one; `-C DIR` works in another folder")
     }
 
     /// The same for what works without a spec, too.
@@ -164,7 +198,10 @@ impl Folder {
     fn read_spec(&self) -> Result<Option<SpecText>, CommandError> {
         match &self.saved {
             Some(inputs) => Ok(Some(spec_text::of_files(&inputs.spec))),
-            None => spec_text::read(&self.path),
+            None => match &self.draft {
+                Some(draft) => spec_text::read_with(&self.path, Some((&draft.path, &draft.text))),
+                None => spec_text::read(&self.path),
+            },
         }
     }
 }

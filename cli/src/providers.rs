@@ -118,6 +118,14 @@ impl Described {
         Ok(described)
     }
 
+    /// The same with the serverless provider, where the spec declares and needs none.
+    pub(crate) fn or_serverless(mut self) -> Result<Self, CommandError> {
+        if self.instances.is_empty() && self.unusable.is_empty() {
+            self.add_serverless()?;
+        }
+        Ok(self)
+    }
+
     /// Those of these names: as the spec declares them, else as they come with Plumb. What the spec
     /// declares and cannot say is no reason to call something else.
     pub(crate) fn named(names: &BTreeSet<Name>, mut declared: Self) -> Result<Self, CommandError> {

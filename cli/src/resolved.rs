@@ -71,6 +71,17 @@ impl Resolved {
         &self.input.providers
     }
 
+    /// Resolves it again with values for variables, and with the schemas of providers that can be called.
+    pub(crate) fn resolve_again(&mut self, given: BTreeMap<Name, Given>, configured: &Configured) {
+        self.input.variables.extend(given);
+        self.input.providers = schemas(&configured.providers);
+        let (config, found) = resolve(&self.document, &self.input);
+        self.config = config;
+        if found.has_errors() && !self.diagnostics.has_errors() {
+            self.diagnostics.extend(found);
+        }
+    }
+
     /// Takes its sources and what was found wrong, which go into what is shown of it.
     pub(crate) fn take_findings(&mut self) -> (Sources, Diagnostics) {
         (std::mem::take(&mut self.sources), std::mem::take(&mut self.diagnostics))
@@ -144,7 +155,12 @@ pub(crate) fn read(
     state: &Snapshot,
 ) -> Result<Resolved, CommandError> {
     let _phase = Phase::begin("resolve the spec");
-    let declared = declare(folder.spec()?, folder, base, variables, state)?;
+    let text = match folder.spec_if_any()? {
+        None if variables.all_types => SpecText::default(),
+        None => return Err(folder.no_spec()),
+        Some(text) => text,
+    };
+    let declared = declare(text, folder, base, variables, state)?;
     let Declared { mut text, described, mut diagnostics, given, files, policies } = declared;
     let providers = schemas(&described.configure(&environment::variable)?.providers);
     let input = ResolveInput { variables: given, providers, files };
@@ -210,6 +226,9 @@ fn declare(
     diagnostics.extend(found);
     let say = (&mut text.sources, &mut diagnostics);
     let mut described = Described::of(folder, &text.document, &settings, state, say)?;
+    if variables.all_types {
+        described = described.or_serverless()?;
+    }
     described.check(&variable, &mut diagnostics);
     let described = described.with_local(variables.local);
     diagnostics

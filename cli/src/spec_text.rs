@@ -75,7 +75,18 @@ impl SpecText {
 /// Reads and parses `plumb.toml` and every `*.plumb.toml` of a folder, and the modules that they call; nothing where
 /// there are none.
 pub(crate) fn read(folder: &Path) -> Result<Option<SpecText>, CommandError> {
-    let paths = spec_files(folder)?;
+    read_with(folder, None)
+}
+
+/// The same with the text of one file as it is to become.
+pub(crate) fn read_with(
+    folder: &Path,
+    draft: Option<(&Path, &str)>,
+) -> Result<Option<SpecText>, CommandError> {
+    let mut paths = spec_files(folder)?;
+    if let Some((path, _)) = draft.filter(|(path, _)| !paths.iter().any(|it| it == path)) {
+        paths.push(path.to_owned());
+    }
     if paths.is_empty() {
         return Ok(None);
     }
@@ -83,6 +94,11 @@ pub(crate) fn read(folder: &Path) -> Result<Option<SpecText>, CommandError> {
     let mut files = Vec::new();
     let mut bytes = 0;
     for path in paths {
+        if let Some((_, content)) = draft.filter(|(drafted, _)| *drafted == path) {
+            bytes += content.len();
+            files.push(text.sources.add(path.display().to_string(), content));
+            continue;
+        }
         refuse_outside(folder, &path)?;
         bytes += add_file(&path, bytes, &mut text, &mut files)?;
     }

@@ -7,6 +7,7 @@
 //! live, and the [`journal`] folds what happened back into the state.
 
 pub mod address;
+pub mod adopt;
 pub mod condition;
 pub mod config;
 pub mod constraint;

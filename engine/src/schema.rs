@@ -165,6 +165,8 @@ pub struct Attribute {
     pub default: Option<Value>,
     /// True if the API fills it when nothing is sent: then it is unknown until after the create.
     pub server_default: bool,
+    /// The value that the API fills it with, where that is always the same.
+    pub server_value: Option<Value>,
     /// The meaning of a change of it.
     pub on_change: OnChange,
     /// True if replacing the object for its sake loses data.
@@ -204,6 +206,7 @@ impl Attribute {
             sensitive: false,
             default: None,
             server_default: false,
+            server_value: None,
             on_change: OnChange::Update,
             data_loss: false,
             seen_in: SeenIn::List,

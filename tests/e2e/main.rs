@@ -4,6 +4,7 @@
 
 mod acceptance;
 mod acme;
+mod adopt;
 mod bad_input;
 mod checks;
 mod concurrent_runs;

@@ -25,17 +25,17 @@ use crate::read::read_object;
 use crate::{ApplyError, Providers};
 
 /// The number of lists and reads that run at once; providers bound their own calls further.
-const AT_ONCE: usize = 16;
+pub(crate) const AT_ONCE: usize = 16;
 
 /// The number of objects that differ from the state and are read one by one before that is believed; and how
 /// many of which a secret is still to be shown.
 const CONFIRMED_MAX: usize = 16;
 
 /// A provider instance and one of its types.
-type Key = (Name, Name);
+pub(crate) type Key = (Name, Name);
 
 /// The live objects, by id.
-type Listed = BTreeMap<ObjectId, provider_port::Object>;
+pub(crate) type Listed = BTreeMap<ObjectId, provider_port::Object>;
 
 /// Looks at everything that the state names, and lists the `wanted` types, so that a plan can warn
 /// of names that are taken.
@@ -135,7 +135,7 @@ pub async fn observe_imports<'a>(
                 Ok(live) if live.id != *id => Observed::Gone,
                 Ok(live) => Observed::Live(sealer.seal(&live.attributes, &schema.sensitive(), &[])),
                 Err(error) if error.kind == Kind::NotFound => Observed::Gone,
-                Err(error) => return Err(refresh(&key.1, error)),
+                Err(error) => return Err(unreadable(&key.1, error)),
             };
             Ok(((address.clone(), id.clone()), seen))
         })
@@ -221,14 +221,14 @@ async fn list_all(
 }
 
 /// The objects of some types.
-async fn list_types(
+pub(crate) async fn list_types(
     keys: BTreeSet<Key>,
     providers: &Providers,
 ) -> Result<BTreeMap<Key, Listed>, ApplyError> {
     stream::iter(keys)
         .map(|key| async move {
             let provider: &Arc<dyn Provider> = &providers[&key.0];
-            let objects = provider.list(&key.1).await.map_err(|error| refresh(&key.1, error))?;
+            let objects = provider.list(&key.1).await.map_err(|error| unreadable(&key.1, error))?;
             // An object that is listed twice is one object.
             let listed = objects.into_iter().map(|object| (object.id.clone(), object)).collect();
             Ok((key, listed))
@@ -239,7 +239,8 @@ async fn list_types(
         .await
 }
 
-fn refresh(ty: &Name, source: provider_port::Error) -> ApplyError {
+/// The error of a list or a read of a type.
+pub(crate) fn unreadable(ty: &Name, source: provider_port::Error) -> ApplyError {
     ApplyError::Refresh { ty: ty.to_string(), source }
 }
 

@@ -13,7 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 pub(crate) use plans::{
-    Apply, Check, Destroy, Drift, Import, Plan, Planning, Running, Test, Validate,
+    Adopt, Apply, Check, Destroy, Drift, Import, Plan, Planning, Running, Test, Validate,
 };
 pub(crate) use serve::{KeyCommand, KeyCreate, Serve, ServeCommand, ServiceFolder};
 pub(crate) use shared::{FolderArg, Form, PlanFormat, SpecArgs, duration};
@@ -110,6 +110,11 @@ pub(crate) enum Command {
         after_help = "Examples:\n  plumb import network_volume.models agv6w2qcg7\n  plumb import 'endpoint.chat[eu]' jpnw0v75y3qoql\n\nThe spec must have the resource. The import changes nothing in the API, and shows what the next plan would change. To review it first, write an [[import]] block into the spec instead."
     )]
     Import(Import),
+    /// Write the spec of what exists and no state knows, and take it over
+    #[command(
+        after_help = "Examples:\n  plumb adopt --dry-run\n  plumb adopt\n  plumb adopt --type endpoint --match 'chat-*' --yes\n\nThe spec goes into adopted.plumb.toml: ids of other objects become references, defaults are left out, secrets become variables, and alike objects share one for_each. The objects stay as they are, and the next plan is empty. Run it again, and it finds what has come since."
+    )]
+    Adopt(Adopt),
     /// Show what changed outside Plumb
     #[command(
         after_help = "Examples:\n  plumb drift\n  plumb drift --json\n  plumb drift --write\n\nExit status 2 when something changed.\n\nWith --write, each changed attribute that a plain value makes gets its live value in the spec; comments, order and expressions stay. The command says what it wrote, and for the rest what to change instead. Exit status 2 means then that something is left to change by hand."

@@ -178,6 +178,33 @@ pub(crate) struct Import {
     pub(crate) lock_timeout: Duration,
 }
 
+/// `plumb adopt`.
+#[derive(Debug, Args)]
+pub(crate) struct Adopt {
+    #[command(flatten)]
+    pub(crate) folder: FolderArg,
+    /// Only objects of this type; may be given more than once
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) types: Vec<String>,
+    /// Only objects whose name matches, where `*` stands for any text and `?` for one character
+    #[arg(long = "match", value_name = "GLOB")]
+    pub(crate) matching: Option<String>,
+    /// The file of the spec that is written, or added to
+    #[arg(long, value_name = "FILE", default_value = "adopted.plumb.toml")]
+    pub(crate) out: String,
+    /// Print the spec, and change nothing
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) spec: SpecArgs,
+    /// How long to wait for another run to end, such as 30s or 5m
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s", hide_default_value = true)]
+    pub(crate) lock_timeout: Duration,
+}
+
 /// `plumb check`.
 #[derive(Debug, Args)]
 pub(crate) struct Check {

@@ -34,6 +34,9 @@ pub(crate) struct SpecArgs {
     /// The policy folders of commands that take [`PolicyArgs`].
     #[arg(skip)]
     pub(crate) policies: Vec<PathBuf>,
+    /// True for a command that asks for objects of all types, whatever the spec has; it works without a spec, too.
+    #[arg(skip)]
+    pub(crate) all_types: bool,
 }
 
 /// Policies beside those of the spec.

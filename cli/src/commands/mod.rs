@@ -1,5 +1,6 @@
 //! The commands, each a file: what was typed in, an exit status out.
 
+mod adopt;
 mod apply;
 mod check;
 mod completions;
@@ -36,6 +37,7 @@ pub(crate) fn run(cli: &Cli, output: &Arc<Output>) -> Result<Status, CommandErro
         Command::Plan(args) => plan::run(base, args, output),
         Command::Apply(args) => apply::apply(base, args, output),
         Command::Destroy(args) => apply::destroy(base, args, output),
+        Command::Adopt(args) => adopt::run(base, args, output),
         Command::Import(args) => import::run(base, args, output),
         Command::Drift(args) => drift::run(base, args, output),
         Command::Show(args) => show::run(base, args, output),

@@ -36,6 +36,18 @@ pub(crate) fn key(name: &str) -> String {
     quoted(name, false)
 }
 
+/// An expression, in the string that its text can stand in without escapes, if there is one.
+pub(crate) fn expression(text: &str) -> String {
+    let plain = |c: char| !c.is_control();
+    match text {
+        text if !text.contains(['"', '\\']) && text.chars().all(plain) => {
+            format!("\"${{{text}}}\"")
+        }
+        text if !text.contains('\'') && text.chars().all(plain) => format!("'${{{text}}}'"),
+        text => quoted(&format!("${{{text}}}"), false),
+    }
+}
+
 /// A number, a yes-or-no or a text as a spec has it; none for what is more than one line of it.
 pub(crate) fn scalar(value: &Value) -> Option<String> {
     match value {

@@ -30,7 +30,8 @@ pub(super) fn read(
     schema.presence = presence(reader, &mut keys, span);
     schema.sensitive = keys.flag(reader, "sensitive");
     schema.default = keys.node("default").and_then(|node| default(reader, node, &ty));
-    schema.server_default = keys.flag(reader, "server_default");
+    schema.server_value = keys.node("server_value").and_then(|node| default(reader, node, &ty));
+    schema.server_default = keys.flag(reader, "server_default") || schema.server_value.is_some();
     schema.on_change = keys
         .node("on_change")
         .and_then(|node| {
