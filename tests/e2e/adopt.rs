@@ -19,7 +19,8 @@ fn make_many(service: &Service) {
     let registries: Vec<String> = (0..5)
         .map(|at| {
             let password = format!("canary-password-{at}");
-            let body = json!({"name": format!("hub {at}"), "username": "bot", "password": password});
+            let body =
+                json!({"name": format!("hub {at}"), "username": "bot", "password": password});
             make(service, "/containerregistryauth", &body)
         })
         .collect();

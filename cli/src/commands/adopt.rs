@@ -183,7 +183,7 @@ async fn with_session(
     configured: &Configured,
     mut session: Session,
 ) -> Result<Status, CommandError> {
-    let done = adopt_found(asked, resolved, configured, &mut session).await;
+    let done = Box::pin(adopt_found(asked, resolved, configured, &mut session)).await;
     let closed = session.close().await;
     let status = done?;
     closed?;
@@ -216,7 +216,7 @@ async fn adopt_found(
     let options = Options::default();
     let (sources, said) = planned.take_findings();
     let request = planned.request(configured, &options, true);
-    let takeover = plan_takeover(session.snapshot(), &request, &draft.imports);
+    let takeover = Box::pin(plan_takeover(session.snapshot(), &request, &draft.imports));
     let takeover = planning::patiently(output, takeover);
     let (plan, found) = stop.unless(async { Ok(takeover.await?) }).await?;
     if found.has_errors() {
@@ -246,7 +246,8 @@ async fn adopt_found(
     spec_files::replace(&finished.path, Some(&unfinished.text), &finished.text)?;
     output.talk(&format!("Adopted {}.\n", objects(draft.imports.len())));
     say_variables(&draft, output);
-    let next = planning::patiently(output, make(session.snapshot(), &request)).await?;
+    let next = Box::pin(make(session.snapshot(), &request));
+    let next = planning::patiently(output, next).await?;
     let made = planning::made(&planned.config, configured, (sources, said), next.0, next.1);
     plan::print(&made, PlanFormat::Text, false, output);
     Ok(Status::Done)

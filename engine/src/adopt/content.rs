@@ -87,12 +87,11 @@ impl Writer<'_, '_> {
             return;
         }
         self.check_list(name, attribute, live);
-        match self.text(name, attribute, live) {
-            Some(text) => drop(self.content.attributes.insert(name.clone(), text)),
-            None => {
-                let note = notes::unwritable(&self.address(), name);
-                self.content.notes.push(note);
-            }
+        if let Some(text) = self.text(name, attribute, live) {
+            self.content.attributes.insert(name.clone(), text);
+        } else {
+            let note = notes::unwritable(&self.address(), name);
+            self.content.notes.push(note);
         }
     }
 

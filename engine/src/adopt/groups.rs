@@ -84,9 +84,10 @@ fn best(contents: &[Option<Content>], class: &[usize]) -> Option<Choice> {
     let mut best: Option<Choice> = None;
     for varying in subsets(&differing) {
         let mut alike: BTreeMap<Vec<u32>, Vec<usize>> = BTreeMap::new();
+        let fixed = differing.iter().filter(|column| !varying.contains(column));
+        let fixed: Vec<&Vec<u32>> = fixed.map(|column| &columns[*column]).collect();
         for row in 0..of_class.len() {
-            let fixed = differing.iter().filter(|column| !varying.contains(column));
-            let key = fixed.map(|column| columns[*column][row]).collect();
+            let key = fixed.iter().map(|column| column[row]).collect();
             alike.entry(key).or_default().push(row);
         }
         for rows in alike.into_values().filter(|rows| rows.len() >= MEMBERS_MIN) {

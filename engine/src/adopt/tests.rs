@@ -134,7 +134,45 @@ fn references_defaults_and_secrets() {
     let values: Vec<bool> = draft.variables.iter().map(|it| it.value.is_some()).collect();
     assert_eq!(values, [true, false], "the token is known, the password is not");
     assert_eq!(draft.notes.len(), 1);
-    insta::assert_snapshot!(draft.text, @"");
+    insta::assert_snapshot!(draft.text, @r#"
+    # env.HF_TOKEN of image.x. A secret, so it does not stand here.
+    # Give its value by PLUMB_VAR_IMAGE_X_ENV_HF_TOKEN, or in a file of variables.
+    [variable.image_x_env_hf_token]
+    type = "string"
+    sensitive = true
+
+    # password of image.x. No answer of the API shows it.
+    # Give its value by PLUMB_VAR_IMAGE_X_PASSWORD, or in a file of variables.
+    [variable.image_x_password]
+    type = "string"
+    sensitive = true
+
+    [resource.image.x]
+    name = "$${x}"
+    password = "${var.image_x_password}"
+    env = { HF_TOKEN = "${var.image_x_env_hf_token}", MODEL = "tiny", "a b" = "%%{c}" }
+    lifecycle = { ignore_changes = ["password"] }
+
+    [resource.disk.d2]
+    name = ""
+    size = 5
+    lifecycle = { ignore_changes = ["zone"] }
+
+    [resource.disk.data-2]
+    name = "data"
+    size = 100
+
+    [resource.app.chat-eu]
+    name = "Chat (EU)"
+    image_id = "${image.x.id}"
+    root_disk_id = "${disk.data-2.id}"
+
+    [resource.app.chat]
+    name = "chat"
+    image_id = "gone"
+    peer = ["${app.chat-eu.id}", "a2"]
+    root_disk_id = ""
+    "#);
 }
 
 #[test]
@@ -157,7 +195,33 @@ fn alike_objects_share_a_block_where_that_is_shorter() {
             found("app", "a1", r#"{"name": "one", "image_id": "x", "root_disk_id": "d2"}"#),
         ],
     );
-    insta::assert_snapshot!(draft.text, @"");
+    insta::assert_snapshot!(draft.text, @r#"
+    [resource.disk.cache]
+    for_each = { cache-a = 1, cache-b = 2, cache-c = 3 }
+    name = "${each.key}"
+    size = "${each.value}"
+
+    [resource.disk.models]
+    for_each = ["models-1", "models-2", "models-3"]
+    name = "${each.key}"
+    size = 100
+    zone = "us"
+
+    [resource.disk.twice]
+    name = "twice"
+    size = 100
+    zone = "us"
+
+    [resource.disk.twice-2]
+    name = "twice"
+    size = 100
+    zone = "us"
+
+    [resource.app.one]
+    name = "one"
+    image_id = "x"
+    root_disk_id = '${disk.models["models-2"].id}'
+    "#);
 }
 
 #[test]
@@ -182,12 +246,49 @@ fn long_collections_have_a_line_for_each_item() {
         items.join(", ")
     );
     let draft = adopted("", vec![found("image", "i1", &json)]);
-    insta::assert_snapshot!(draft.text, @"");
+    insta::assert_snapshot!(draft.text, @r#"
+    # password of image.a. No answer of the API shows it.
+    # Give its value by PLUMB_VAR_IMAGE_A_PASSWORD, or in a file of variables.
+    [variable.image_a_password]
+    type = "string"
+    sensitive = true
+
+    [resource.image.a]
+    name = "a"
+    password = "${var.image_a_password}"
+    start = [
+      "--option-0=x",
+      "--option-1=x",
+      "--option-2=x",
+      "--option-3=x",
+      "--option-4=x",
+      "--option-5=x",
+      "--option-6=x",
+      "--option-7=x",
+      "--option-8=x",
+    ]
+    lifecycle = { ignore_changes = ["password"] }
+
+    [resource.image.a.env]
+    VARIABLE_0 = "value 0"
+    VARIABLE_1 = "value 1"
+    VARIABLE_2 = "value 2"
+    VARIABLE_3 = "value 3"
+    VARIABLE_4 = "value 4"
+    VARIABLE_5 = "value 5"
+    VARIABLE_6 = "value 6"
+    VARIABLE_7 = "value 7"
+    VARIABLE_8 = "value 8"
+    "#);
 }
 
 #[test]
 fn an_import_names_its_object() {
     let address = Block::new("disk", "all").instance(Some("a\"b ${c}".into()));
     let text = import_block(&address, &ObjectId("x-1".into()));
-    insta::assert_snapshot!(text, @"");
+    insta::assert_snapshot!(text, @r#"
+    [[import]]
+    to = "disk.all[\"a\\\"b $${c}\"]"
+    id = "x-1"
+    "#);
 }
