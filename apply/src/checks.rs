@@ -5,7 +5,7 @@
 
 mod unwanted;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::address::{Address, Block, Name};
@@ -20,7 +20,7 @@ use engine::value::{Attributes, Datum, Path, Value};
 
 use self::unwanted::{Depth, Each};
 use crate::fill::FillScope;
-use crate::refresh::observe;
+use crate::refresh::{TypesToList, observe};
 use crate::{ApplyError, Providers};
 
 /// The objects of a state as they are live.
@@ -43,7 +43,8 @@ impl Live {
     ) -> Result<Self, ApplyError> {
         // What an API repeats of a variable can be asserted, so it is not sealed; it is sensitive.
         let observations =
-            observe(&snapshot, providers, &BTreeSet::new(), &KnownSecrets::default()).await?;
+            observe(&snapshot, providers, &TypesToList::default(), &KnownSecrets::default())
+                .await?;
         let known = KnownSecrets::of(config.variables.values().map(|variable| &variable.value));
         let marks = marks(&snapshot, &observations);
         let mut live = Self { snapshot, seen: BTreeMap::new(), known, marks };

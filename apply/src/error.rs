@@ -55,6 +55,9 @@ pub enum ApplyError {
         /// Whose they are.
         addresses: Vec<Address>,
     },
+    /// Look-ups need one another in a chain that is too long.
+    #[error("more than {0} look-ups need one another in a chain")]
+    EndlessLookUps(usize),
     /// A plan that is made again comes to something else.
     #[error("stale plan: {}", words(.0))]
     Stale(Vec<Difference>),

@@ -152,6 +152,9 @@ impl Scope for Asking<'_> {
                 None => Err(format!("{address} is not there")),
             };
         }
+        if block.is_data {
+            return Err(format!("`{block}` is known only while planning"));
+        }
         if key.is_some() {
             return Err(format!("{address} is not there"));
         }

@@ -21,10 +21,14 @@ use engine::work::Workers;
 
 use crate::doubt::lookup::account_of;
 use crate::doubt::recover::recover;
-use crate::refresh::{observe_chosen, observe_imports};
+use crate::refresh::look_ups::{answer, list_for_look_ups, looked_up};
+use crate::refresh::{TypesToList, observe_chosen, observe_imports};
 use crate::secret_destinations::refused_destinations;
 use crate::unavailable_secrets::unavailable_secrets;
 use crate::{ApplyError, Host, Providers};
+
+/// The longest chain of look-ups that need one another and must be read one by one.
+const ROUNDS_MAX: usize = 32;
 
 /// What is to be planned.
 #[derive(Clone, Copy)]
@@ -72,10 +76,15 @@ pub async fn make_anyway(
     request: &Request<'_>,
 ) -> Result<(Plan, Diagnostics, Option<ApplyError>), ApplyError> {
     let (mut observations, mut question) = (Observations::default(), None);
-    if request.refresh {
+    let looked_up = looked_up(request.config, request.options);
+    if !request.refresh && !looked_up.is_empty() {
+        let secrets = (&snapshot.seal_key, &request.secrets());
+        observations.listed = list_for_look_ups(looked_up, request.providers, secrets).await?;
+    } else if request.refresh {
         let selection = Selection::new(request.config, request.graph, snapshot, request.options);
         let is_chosen = |address: &Address| selection.includes(address);
-        let (wanted, secrets) = (wanted(request), request.secrets());
+        let wanted = TypesToList { types: wanted(request), looked_up };
+        let secrets = request.secrets();
         (observations, question) =
             observe_chosen(snapshot, request.providers, &wanted, &secrets, &is_chosen).await?;
         observations.over = over(snapshot, request, &observations.leftovers);
@@ -85,22 +94,42 @@ pub async fn make_anyway(
     if request.running {
         observations.running = snapshot.pending.keys().copied().collect();
     }
-    let input = PlanInput {
-        config: request.config,
-        graph: request.graph,
-        providers: &schemas(request.providers),
-        accounts: &accounts(request.providers),
-        snapshot,
-        observations: &observations,
-        options: request.options,
-    };
-    let (plan, mut found) = plan_with(&input, request.workers);
+    let (plan, mut found) = plan_with_answers(snapshot, request, observations).await?;
     found.extend(refused_destinations(&plan, request.providers));
     // What nobody looked at may be shown to the run.
     if request.refresh {
         found.extend(unavailable_secrets(&plan, request.providers).await);
     }
     Ok((plan, found, question))
+}
+
+/// Plans, and plans again with the answers for as long as the plan asks.
+async fn plan_with_answers(
+    snapshot: &Snapshot,
+    request: &Request<'_>,
+    mut observations: Observations,
+) -> Result<(Plan, Diagnostics), ApplyError> {
+    let schemas = schemas(request.providers);
+    let accounts = accounts(request.providers);
+    for _ in 0..ROUNDS_MAX {
+        let input = PlanInput {
+            config: request.config,
+            graph: request.graph,
+            providers: &schemas,
+            accounts: &accounts,
+            snapshot,
+            observations: &observations,
+            options: request.options,
+        };
+        let (plan, found) = plan_with(&input, request.workers);
+        if plan.requests.is_empty() {
+            return Ok((plan, found));
+        }
+        let secrets = (&snapshot.seal_key, &request.secrets());
+        let answers = answer(&plan.requests, request.providers, secrets).await?;
+        observations.read.extend(answers);
+    }
+    Err(ApplyError::EndlessLookUps(ROUNDS_MAX))
 }
 
 /// Looks up what earlier runs left open, in memory only: what a plan shows is what an apply would

@@ -226,6 +226,8 @@ impl From<ApplyError> for CommandError {
                      `--exclude` leaves them alone, and `--target` names others",
                 )
             },
+            ApplyError::EndlessLookUps(_) => Self::new(message)
+                .help("give some of them by their ids, as variables or locals"),
             ApplyError::Stale(_) => {
                 Self::new("stale plan: made again from the same spec, it is another one")
                     .status(Status::Stale)

@@ -250,7 +250,8 @@ impl Described {
         Ok(())
     }
 
-    /// Returns true if a resource has a type that nothing declared so far manages.
+    /// Returns true if a resource or a look-up of the spec or its modules has a type that nothing declared so far
+    /// manages.
     fn leaves_types(&self, document: &Document) -> bool {
         let builtin = engine_types(&Builtin::new());
         let described: BTreeSet<Name> = self
@@ -259,7 +260,11 @@ impl Described {
             .flat_map(|instance| instance.descriptor.schema().types.into_keys())
             .collect();
         let known = |ty: &Name| builtin.contains(ty) || described.contains(ty);
-        document.resources.keys().any(|block| !known(&block.ty))
+        let modules = document.library.values().map(|module| &**module);
+        let mut blocks = std::iter::once(document)
+            .chain(modules)
+            .flat_map(|document| document.resources.keys().chain(document.data.keys()));
+        blocks.any(|block| !known(&block.ty))
     }
 
     fn declare(

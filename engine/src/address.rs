@@ -88,13 +88,15 @@ impl FromStr for ModulePath {
     }
 }
 
-/// The address of a resource block, `<type>.<name>`, with the path of its module before it: one declaration, maybe
-/// many instances.
+/// The address of a resource block, `<type>.<name>`, or of a data block, `data.<type>.<name>`, with the path of its
+/// module before it: one declaration, maybe many instances.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Block {
     /// The module that declares it.
     pub module: ModulePath,
-    /// The resource type, such as `value`.
+    /// True for a data block, which looks up what others made.
+    pub is_data: bool,
+    /// The resource type, such as `value`; of a data block also `state` or `http`.
     pub ty: Name,
     /// The name that the spec gives.
     pub name: Name,
@@ -103,7 +105,12 @@ pub struct Block {
 impl Block {
     /// Makes the address of a block of the spec itself. The caller has checked the names.
     pub fn new(ty: impl Into<Name>, name: impl Into<Name>) -> Self {
-        Self { module: ModulePath::root(), ty: ty.into(), name: name.into() }
+        Self { module: ModulePath::root(), is_data: false, ty: ty.into(), name: name.into() }
+    }
+
+    /// Makes the address of a data block of the spec itself. The caller has checked the names.
+    pub fn data(ty: impl Into<Name>, name: impl Into<Name>) -> Self {
+        Self { is_data: true, ..Self::new(ty, name) }
     }
 
     /// The block of the same type and name in a module.
@@ -122,6 +129,9 @@ impl fmt::Display for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.module.is_root() {
             write!(f, "{}.", self.module)?;
+        }
+        if self.is_data {
+            f.write_str("data.")?;
         }
         write!(f, "{}.{}", self.ty, self.name)
     }
@@ -172,6 +182,10 @@ impl FromStr for Block {
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let fail = |reason| AddressError { text: text.to_owned(), reason };
         let (module, rest) = split_module(text).map_err(fail)?;
+        let (is_data, rest) = match rest.strip_prefix("data.") {
+            Some(rest) => (true, rest),
+            None => (false, rest),
+        };
         let (ty, name) = rest.split_once('.').ok_or(fail("there is no dot"))?;
         if !is_name(ty) {
             return Err(fail("the part before the dot is not a resource type"));
@@ -179,14 +193,15 @@ impl FromStr for Block {
         if !is_name(name) {
             return Err(fail("the part after the dot is not a name"));
         }
-        Ok(Self { module, ..Self::new(ty, name) })
+        Ok(Self { module, is_data, ..Self::new(ty, name) })
     }
 }
 
 impl FromStr for Address {
     type Err = AddressError;
 
-    /// Reads an address. The quotes around a key may be left out, for the sake of shells.
+    /// Reads the address of a resource. The quotes around a key may be left out, for the sake of shells. That of a
+    /// data block is refused: no state has an object of it, and no command is about it.
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let fail = |reason| AddressError { text: text.to_owned(), reason };
         let (module, rest) = split_module(text).map_err(fail)?;
@@ -201,6 +216,9 @@ impl FromStr for Address {
             }
         };
         let block: Block = block.parse().map_err(|error: AddressError| fail(error.reason))?;
+        if block.is_data {
+            return Err(fail("a data block looks up what is not Plumb's"));
+        }
         Ok(Self { block: block.within(&module), key })
     }
 }
@@ -282,6 +300,15 @@ mod tests {
     }
 
     #[test]
+    fn a_block_of_data_has_a_word_before_it() {
+        for text in ["data.value.a", r#"module.x["eu"].data.value.a"#, "value.a"] {
+            let block: Block = text.parse().unwrap();
+            assert_eq!((block.to_string().as_str(), block.is_data), (text, text.contains("data.")));
+        }
+        assert_ne!(Block::data("value", "a"), Block::new("value", "a"));
+    }
+
+    #[test]
     fn the_shell_may_drop_the_quotes() {
         let address: Address = "value.a[eu]".parse().unwrap();
         assert_eq!(address.to_string(), r#"value.a["eu"]"#);
@@ -313,6 +340,7 @@ mod tests {
             ("module.X.value.a", "after `module.` is not a name"),
             ("module.x[eu]value.a", "no dot behind the module"),
             ("module.x", "there is no dot"),
+            ("data.value.a", "a data block looks up"),
         ] {
             let error = text.parse::<Address>().unwrap_err().to_string();
             assert!(error.contains(reason), "{text}: {error}");

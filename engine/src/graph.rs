@@ -2,6 +2,7 @@
 //!
 //! Blocks, not instances: which keys a `for_each` gives may only show while planning. Locals are
 //! nodes too, so that a local used by many costs one edge for each use; they never show outside.
+//! Data blocks are in the order, and are no dependencies: what refers to one depends on what that refers to.
 
 pub(crate) mod links;
 
@@ -11,9 +12,9 @@ use std::collections::{BTreeSet, BinaryHeap};
 use petgraph::Direction;
 use rustc_hash::FxHashMap;
 
-use crate::address::{Block, Name, local_shown};
+use crate::address::{Address, Block, Name, local_shown};
 use crate::config::diagnostics as say;
-use crate::config::{Config, ResourceConfig, SpecExpr};
+use crate::config::{Config, DataConfig, ResourceConfig, SpecExpr};
 use crate::diagnostics::{Diagnostics, Span};
 use crate::expression::Root;
 use crate::expression::visit::roots;
@@ -23,10 +24,19 @@ use links::Links;
 /// The number of blocks that one worker looks at before it asks for more.
 const PART: usize = 512;
 
-/// The resource blocks of a config and what they depend on.
+/// A block of a config.
+#[derive(Clone, Copy, Debug)]
+pub enum Declared<'c> {
+    /// A resource.
+    Resource(&'c ResourceConfig),
+    /// A look-up.
+    Data(&'c DataConfig),
+}
+
+/// The blocks of a config and what they depend on.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
-    /// By address; a block's index is its node.
+    /// By address, the resources first; a block's index is its node.
     blocks: Vec<Block>,
     /// The nodes behind those of the blocks.
     locals: Vec<Name>,
@@ -46,7 +56,8 @@ impl Graph {
 
     /// The same with someone to look at the blocks.
     pub fn new_with(config: &Config, workers: &dyn Workers) -> (Self, Diagnostics) {
-        let blocks: Vec<Block> = config.resources.keys().cloned().collect();
+        let blocks: Vec<Block> =
+            config.resources.keys().chain(config.data.keys()).cloned().collect();
         let locals: Vec<Name> = config.locals.keys().cloned().collect();
         let nodes = blocks.iter().cloned().enumerate().map(|(node, block)| (block, node)).collect();
         let links = Links::new(blocks.len() + locals.len());
@@ -69,32 +80,35 @@ impl Graph {
         self.order.iter().map(|node| &self.blocks[*node])
     }
 
-    /// The resources of a config in [`Self::order`].
+    /// The blocks of a config in [`Self::order`].
     pub fn walk<'c>(
         &self,
         config: &'c Config,
-    ) -> impl ExactSizeIterator<Item = Option<&'c ResourceConfig>> {
+    ) -> impl ExactSizeIterator<Item = Option<Declared<'c>>> {
         let by_node: Vec<&ResourceConfig> = config.resources.values().collect();
         self.order.iter().map(move |node| {
             let block = &self.blocks[*node];
+            if block.is_data {
+                return config.data.get(block).map(Declared::Data);
+            }
             // The config that the graph was made of has its blocks in the same places.
             let same = by_node.get(*node).copied().filter(|resource| resource.block == *block);
-            same.or_else(|| config.resources.get(block))
+            same.or_else(|| config.resources.get(block)).map(Declared::Resource)
         })
     }
 
     /// The same in waves: the members of one depend on none of each other.
-    pub fn waves<'c>(&self, config: &'c Config) -> impl Iterator<Item = Vec<&'c ResourceConfig>> {
+    pub fn waves<'c>(&self, config: &'c Config) -> impl Iterator<Item = Vec<Declared<'c>>> {
         let mut all = self.walk(config);
         self.waves.iter().map(move |count| all.by_ref().take(*count).flatten().collect())
     }
 
-    /// The blocks that a block refers to or names in `depends_on`, by address.
+    /// The resource blocks that a block refers to or names in `depends_on`, by address.
     pub fn dependencies(&self, block: &Block) -> Vec<&Block> {
         self.around(block, Direction::Outgoing)
     }
 
-    /// The blocks that refer to a block or name it in `depends_on`, by address.
+    /// The resource blocks that refer to a block or name it in `depends_on`, by address.
     pub fn dependents(&self, block: &Block) -> Vec<&Block> {
         self.around(block, Direction::Incoming)
     }
@@ -102,13 +116,13 @@ impl Graph {
     fn around(&self, block: &Block, direction: Direction) -> Vec<&Block> {
         let Some(start) = self.nodes.get(block) else { return Vec::new() };
         let mut found = BTreeSet::new();
-        let mut locals = BTreeSet::new();
+        let mut passed = BTreeSet::new();
         let mut stack = vec![*start];
         while let Some(node) = stack.pop() {
             for next in self.links.neighbours(node, direction) {
-                if next < self.blocks.len() {
+                if self.blocks.get(next).is_some_and(|block| !block.is_data) {
                     found.insert(next);
-                } else if locals.insert(next) {
+                } else if passed.insert(next) {
                     stack.push(next);
                 }
             }
@@ -132,6 +146,9 @@ impl Graph {
         });
         for (from, to, at) in found.into_iter().flatten() {
             self.links.add(from, to, at);
+        }
+        for (node, data) in (config.resources.len()..).zip(config.data.values()) {
+            needs.of_data(data, &mut |to, at| self.links.add(node, to, at));
         }
         for (node, local) in (first_local..).zip(config.locals.values()) {
             needs.of_value(&local.value, &mut |to, at| self.links.add(node, to, at));
@@ -216,7 +233,19 @@ impl Needs<'_> {
         for value in expressions(resource) {
             self.of_value(value, found);
         }
-        for (address, at) in &resource.depends_on {
+        self.of_addresses(&resource.depends_on, found);
+    }
+
+    /// The same for a data block.
+    fn of_data(&self, data: &DataConfig, found: &mut dyn FnMut(usize, Span)) {
+        for value in data.expressions() {
+            self.of_value(value, found);
+        }
+        self.of_addresses(&data.depends_on, found);
+    }
+
+    fn of_addresses(&self, depends_on: &[(Address, Span)], found: &mut dyn FnMut(usize, Span)) {
+        for (address, at) in depends_on {
             if let Some(to) = self.blocks.get(&address.block) {
                 found(*to, *at);
             }

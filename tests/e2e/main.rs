@@ -11,6 +11,7 @@ mod concurrent_runs;
 mod conditions;
 mod confirmation;
 mod crashes;
+mod data;
 mod drift_write;
 mod empty_values;
 mod endpoints;

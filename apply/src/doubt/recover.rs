@@ -5,7 +5,6 @@
 //! its own address: also an absence that another account shows, or that is one of so many that
 //! somebody has to be asked first.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ use crate::doubt::claims::{later_claims, leave_out_claimed};
 use crate::doubt::lookup::{
     Found, Wanted, account_of, look_up, promised, seen, settles_in, shown, taken,
 };
-use crate::refresh::observe;
+use crate::refresh::{TypesToList, observe};
 use crate::{Host, Providers};
 
 /// After so long nothing comes of a call of a killed run: longer than any call is tried again.
@@ -181,7 +180,7 @@ impl<'a> Recovery<'a> {
         }
         // The question is asked, in the same way, of whoever looks next; what cannot be seen now is no
         // proof of anything either.
-        let (nobody, nothing) = (BTreeSet::new(), KnownSecrets::default());
+        let (nobody, nothing) = (TypesToList::default(), KnownSecrets::default());
         observe(self.snapshot, self.providers, &nobody, &nothing).await.is_err()
     }
 

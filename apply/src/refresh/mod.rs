@@ -4,6 +4,7 @@
 //! at once are a question. What comes back is sealed before anything else sees it, wherever in it a secret
 //! stands.
 
+pub(crate) mod look_ups;
 mod vanished;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,12 +38,20 @@ pub(crate) type Key = (Name, Name);
 /// The live objects, by id.
 pub(crate) type Listed = BTreeMap<ObjectId, provider_port::Object>;
 
-/// Looks at everything that the state names, and lists the `wanted` types, so that a plan can warn
-/// of names that are taken.
+/// The types to list beside those of the state.
+#[derive(Debug, Default)]
+pub struct TypesToList {
+    /// So that a plan can warn of names that are taken.
+    pub types: BTreeSet<Key>,
+    /// For data blocks.
+    pub looked_up: BTreeSet<Key>,
+}
+
+/// Looks at everything that the state names, and lists the `wanted` types.
 pub async fn observe(
     snapshot: &Snapshot,
     providers: &Providers,
-    wanted: &BTreeSet<Key>,
+    wanted: &TypesToList,
     secrets: &KnownSecrets,
 ) -> Result<Observations, ApplyError> {
     let (observations, question) =
@@ -56,7 +65,7 @@ pub async fn observe(
 pub async fn observe_chosen(
     snapshot: &Snapshot,
     providers: &Providers,
-    wanted: &BTreeSet<Key>,
+    wanted: &TypesToList,
     secrets: &KnownSecrets,
     is_chosen: &(dyn Fn(&Address) -> bool + Sync),
 ) -> Result<(Observations, Option<ApplyError>), ApplyError> {
@@ -94,6 +103,7 @@ pub async fn observe_chosen(
     observations.objects.extend(read);
     vanished::look_again(&known, &look, &mut observations).await?;
     find_unowned(snapshot, providers, &lists, sealer, &mut observations);
+    observations.listed = look_ups::sealed(&lists, &wanted.looked_up, providers, sealer);
     let (chosen, others): (Vec<_>, Vec<_>) =
         known.iter().partition(|known| is_chosen(known.address));
     let question = ask_about_vanished(&observations, &chosen, snapshot);
@@ -206,9 +216,10 @@ fn known_objects<'a>(snapshot: &'a Snapshot, providers: &Providers) -> Vec<Known
 async fn list_all(
     snapshot: &Snapshot,
     providers: &Providers,
-    wanted: &BTreeSet<Key>,
+    wanted: &TypesToList,
 ) -> Result<BTreeMap<Key, Listed>, ApplyError> {
-    let mut keys = wanted.clone();
+    let mut keys = wanted.types.clone();
+    keys.extend(wanted.looked_up.iter().cloned());
     keys.extend(snapshot.watched.iter().map(|w| (w.provider.clone(), w.ty.clone())));
     for (address, entry) in &snapshot.entries {
         let key = (entry.provider.clone(), address.block.ty.clone());

@@ -15,6 +15,7 @@ pub(super) struct Found {
     pub(super) locals: Vec<(Name, Item)>,
     pub(super) providers: Vec<(Name, RawBlock)>,
     pub(super) resources: Vec<(Block, RawBlock)>,
+    pub(super) data: Vec<(Block, RawBlock)>,
     pub(super) outputs: Vec<(Name, RawBlock)>,
     pub(super) checks: Vec<(Name, RawBlock)>,
     pub(super) policies: Vec<(Name, RawBlock)>,
@@ -38,6 +39,7 @@ impl Found {
         self.locals.extend(later.locals);
         self.providers.extend(later.providers);
         self.resources.extend(later.resources);
+        self.data.extend(later.data);
         self.outputs.extend(later.outputs);
         self.checks.extend(later.checks);
         self.policies.extend(later.policies);
@@ -65,6 +67,7 @@ impl Found {
             locals: firsts.of(self.locals, |item| item.key, of("local")),
             providers: firsts.of(self.providers, header, of("provider")),
             resources: firsts.of(self.resources, header, |block| format!("`{block}`")),
+            data: firsts.of(self.data, header, |block| format!("`{block}`")),
             outputs: firsts.of(self.outputs, header, of("output")),
             checks: firsts.of(self.checks, header, of("check")),
             policies: firsts.of(self.policies, header, of("policy")),

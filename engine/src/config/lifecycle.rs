@@ -133,6 +133,7 @@ fn triggers(checker: &mut Checker<'_>, block: &Block, value: &SpecExpr) -> Vec<S
     for item in items {
         let trigger = SpecExpr { span: place(value.span.file, item.range), expr: item.clone() };
         match base(item) {
+            Some(other) if other.is_data => checker.push(say::trigger_of_data(trigger.span)),
             Some(other) if other != block => {
                 checker.infer(&trigger);
                 triggers.push(trigger);

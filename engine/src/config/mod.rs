@@ -11,6 +11,7 @@ mod checker;
 mod conditions;
 pub mod constant;
 mod convert;
+pub(crate) mod data;
 pub mod diagnostics;
 mod found;
 mod given;
@@ -49,6 +50,7 @@ use crate::state::ObjectId;
 use crate::types::Type;
 use crate::value::Datum;
 pub use conditions::Condition;
+pub use data::DataConfig;
 pub use modules::source::ModuleSource;
 pub use outputs::fetched;
 pub use policies::PolicyConfig;
@@ -113,6 +115,8 @@ pub struct Document {
     pub providers: BTreeMap<Name, RawBlock>,
     /// `[resource.<type>.<name>]`; nested tables such as `lifecycle` are map expressions.
     pub resources: BTreeMap<Block, RawBlock>,
+    /// `[data.<type>.<name>]`.
+    pub data: BTreeMap<Block, RawBlock>,
     /// `[output.<name>]`.
     pub outputs: BTreeMap<Name, RawBlock>,
     /// `[check.<name>]`.
@@ -148,6 +152,8 @@ pub struct Config {
     pub files: BTreeMap<String, Arc<str>>,
     /// The resources.
     pub resources: BTreeMap<Block, ResourceConfig>,
+    /// The data blocks.
+    pub data: BTreeMap<Block, DataConfig>,
     /// The outputs.
     pub outputs: BTreeMap<Name, OutputConfig>,
     /// The checks.

@@ -92,7 +92,7 @@ impl<'a> Names<'a> {
 
     /// The blocks of a document by address, with what each declares.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (&'a Block, &'a RawBlock)> + use<'a> {
-        self.document.resources.iter()
+        self.document.resources.iter().chain(&self.document.data)
     }
 
     /// Looks for the nearest of some names, as long as that is affordable.
@@ -135,16 +135,27 @@ impl<'a> Names<'a> {
         }
         let others = || {
             let others = self.blocks().filter(|(other, _)| Some(*other) != own);
-            others.filter(|(other, _)| other.module == block.module)
+            others.filter(|(it, _)| (it.is_data, &it.module) == (block.is_data, &block.module))
         };
+        let word = if block.is_data { "data." } else { "" };
         let of_type = others().filter(|(other, _)| other.ty == block.ty);
         if let Some(name) = self.nearest(&block.name, of_type.map(|(other, _)| &*other.name)) {
-            return format!("did you mean `{}.{name}`?", block.ty);
+            return format!("did you mean `{word}{}.{name}`?", block.ty);
         }
         let of_name = others().filter(|(other, _)| other.name == block.name);
         match self.nearest(&block.ty, of_name.map(|(other, _)| &*other.ty)) {
-            Some(ty) => format!("did you mean `{ty}.{}`?", block.name),
+            Some(ty) => format!("did you mean `{word}{ty}.{}`?", block.name),
+            None if block.is_data => format!("declare it: `[data.{}.{}]`", block.ty, block.name),
             None => format!("declare it: `[resource.{}.{}]`", block.ty, block.name),
+        }
+    }
+
+    /// Returns what to say of a reference to a block that is not there.
+    pub(super) fn nothing_there(&self, block: &Block, own: Option<&Block>) -> Unresolved {
+        let what = if block.is_data { "data block" } else { "resource" };
+        Unresolved {
+            message: format!("there is no {what} `{}`", say::shown(&block.to_string())),
+            help: Some(self.resource_help(block, own)),
         }
     }
 }
@@ -177,14 +188,7 @@ impl View<'_> {
                 Ok(Type::map(schema.object_type()))
             }
             Some(Known { managed: Some((_, schema)), keyed: false }) => Ok(schema.object_type()),
-            None if &*block.ty == "data" => Err(Unresolved {
-                message: format!("`{}` is not supported by this version", block.ty),
-                help: None,
-            }),
-            None => Err(Unresolved {
-                message: format!("there is no resource `{}`", say::shown(&block.to_string())),
-                help: Some(self.names.resource_help(block, self.own)),
-            }),
+            None => Err(self.names.nothing_there(block, self.own)),
         }
     }
 

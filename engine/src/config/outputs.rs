@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use super::checker::Checker;
 use super::conditions::{self, Wording};
 use super::names::{Names, Word};
-use super::{CheckConfig, Document, OutputConfig, RawBlock, Table, diagnostics as say};
+use super::{CheckConfig, Document, OutputConfig, RawBlock, SpecExpr, Table, diagnostics as say};
 use crate::address::Name;
 use crate::diagnostics::Diagnostics;
+use crate::expression::Root;
+use crate::expression::visit::roots;
 use crate::types::{Field, Type};
 
 /// The sources that a check may fetch, in the order in which they are fetched.
@@ -110,6 +112,7 @@ fn check(checker: &mut Checker<'_>, name: &Name, raw: &RawBlock) -> Option<Check
         if let Some(item) = item {
             // What has to be said is for whoever fetches it to know.
             checker.expect(&item.value, &Type::Any);
+            refuse_data(checker.diagnostics, &item.value);
             sources.insert(name.into(), item.clone());
         }
         words.push(Word { name, ty: item.map(|_| fetched(name)) });
@@ -121,6 +124,7 @@ fn check(checker: &mut Checker<'_>, name: &Name, raw: &RawBlock) -> Option<Check
     }
     let message = raw.items.get("message").map(|item| {
         checker.expect(&item.value, &Type::String);
+        refuse_data(checker.diagnostics, &item.value);
         item.value.clone()
     });
     let Some(item) = raw.items.get("assert") else {
@@ -128,5 +132,15 @@ fn check(checker: &mut Checker<'_>, name: &Name, raw: &RawBlock) -> Option<Check
         return None;
     };
     checker.expect(&item.value, &Type::Boolean);
+    refuse_data(checker.diagnostics, &item.value);
     Some(CheckConfig { header: raw.header, sources, assert: item.value.clone(), message })
+}
+
+/// A check sees objects of the state, and no state has what is looked up.
+fn refuse_data(diagnostics: &mut Diagnostics, value: &SpecExpr) {
+    roots(&value.expr, &mut |root, range| {
+        if matches!(root, Root::Resource(block) if block.is_data) {
+            diagnostics.push(say::data_in_check(value.span_of(range)));
+        }
+    });
 }

@@ -20,7 +20,8 @@ use crate::diagnostics::{Diagnostics, FileId, Source, Sources, Span};
 use crate::work::{self, InTurn, Workers};
 
 /// The tables that later versions bring.
-const LATER: [&str; 3] = ["data", "moved", "removed"];
+const LATER: [&str; 2] = ["moved", "removed"];
+
 /// Parses the files of one spec into one document.
 pub fn parse(sources: &Sources, files: &[FileId]) -> (Document, Diagnostics) {
     parse_with(sources, files, &InTurn)
@@ -192,7 +193,7 @@ impl Reader {
         let DeValue::Table(table) = value.get_ref() else {
             let form = match name {
                 "local" | "plumb" | "state" => format!("[{name}]"),
-                "resource" => "[resource.TYPE.NAME]".to_owned(),
+                "data" | "resource" => format!("[{name}.TYPE.NAME]"),
                 _ => format!("[{name}.NAME]"),
             };
             return self.found.diagnostics.push(say::not_a_block(name, &form, file.header(pair)));
@@ -200,7 +201,8 @@ impl Reader {
         self.above(file, name.to_owned(), value);
         match name {
             "local" => self.locals(file, table),
-            "resource" => table.iter().for_each(|pair| self.resource_type(file, pair)),
+            "data" => table.iter().for_each(|pair| self.typed(file, "data", pair)),
+            "resource" => table.iter().for_each(|pair| self.typed(file, "resource", pair)),
             "plumb" | "state" => self.single(file, name, pair, table),
             kind => table.iter().for_each(|pair| self.named(file, kind, pair)),
         }
@@ -271,12 +273,12 @@ impl Reader {
         blocks.push((Name::from(name), block));
     }
 
-    fn resource_type(&mut self, file: File<'_>, pair: Pair<'_, '_>) {
+    /// `[resource.TYPE.…]` and `[data.TYPE.…]`.
+    fn typed(&mut self, file: File<'_>, kind: &str, pair: Pair<'_, '_>) {
         let (key, value) = pair;
         let name = &**key.get_ref();
         let DeValue::Table(table) = value.get_ref() else {
-            let path = format!("resource.{name}");
-            return self.not_a_resource(&path, file.header(pair));
+            return self.not_typed(kind, name, file.header(pair));
         };
         if RESERVED_TYPES.contains(&name) {
             return self.found.diagnostics.push(say::reserved_type(name, file.key(key)));
@@ -284,28 +286,32 @@ impl Reader {
         if !self.good_name("resource type", name, file.key(key)) {
             return;
         }
-        self.above(file, format!("resource.{name}"), value);
+        self.above(file, format!("{kind}.{name}"), value);
         let ty = self.intern(name);
         for pair in table {
-            self.resource(file, &ty, pair);
+            self.typed_block(file, (kind, &ty), pair);
         }
     }
 
-    fn resource(&mut self, file: File<'_>, ty: &Name, pair: Pair<'_, '_>) {
+    fn typed_block(&mut self, file: File<'_>, (kind, ty): (&str, &Name), pair: Pair<'_, '_>) {
         let (key, value) = pair;
         let name = &**key.get_ref();
         let DeValue::Table(table) = value.get_ref() else {
-            return self.not_a_resource(&format!("resource.{ty}.{name}"), file.header(pair));
+            return self.not_typed(kind, &format!("{ty}.{name}"), file.header(pair));
         };
-        if !self.good_name("resource", name, file.key(key)) {
+        if !self.good_name(kind, name, file.key(key)) {
             return;
         }
-        let block = self.block(file, "resource", file.header(pair), table);
-        self.found.resources.push((Block::new(ty.clone(), name), block));
+        let block = self.block(file, kind, file.header(pair), table);
+        match kind {
+            "data" => self.found.data.push((Block::data(ty.clone(), name), block)),
+            _ => self.found.resources.push((Block::new(ty.clone(), name), block)),
+        }
     }
 
-    fn not_a_resource(&mut self, path: &str, at: Span) {
-        self.found.diagnostics.push(say::not_a_block(path, "[resource.TYPE.NAME]", at));
+    fn not_typed(&mut self, kind: &str, name: &str, at: Span) {
+        let (path, form) = (format!("{kind}.{name}"), format!("[{kind}.TYPE.NAME]"));
+        self.found.diagnostics.push(say::not_a_block(&path, &form, at));
     }
 
     fn block(&mut self, file: File<'_>, kind: &str, header: Span, table: &DeTable<'_>) -> RawBlock {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::checker::{Checker, place};
 use super::convert::file_request;
+use super::data::{DataConfig, data};
 pub use super::given::{Files, Given};
 use super::modules::expand::{Expanded, expand};
 use super::names::{Known, Managed, Modules, Names};
@@ -18,8 +19,8 @@ use super::{
     Config, Document, Item, LocalConfig, PolicyConfig, RawBlock, Variable, diagnostics as say,
     imports, locals, outputs, policies, variables,
 };
-use crate::address::{Block, Name, is_name};
-use crate::diagnostics::Diagnostics;
+use crate::address::{Address, Block, Name, is_name};
+use crate::diagnostics::{Diagnostics, Span};
 use crate::expression::visit::walk;
 use crate::schema::{ProviderSchema, TypeSchema};
 use crate::work::{self, InTurn, Workers};
@@ -60,7 +61,8 @@ pub fn resolve_with(
     let Expanded { document, mut input_types, providers, unknown } =
         expand(document, &variables, &files(&input.files), &mut diagnostics);
     let modules = Modules { input_types: &input_types, providers: &providers, unknown };
-    let (mut config, resources, found) = check(&document, input, (variables, modules), workers);
+    let (mut config, (resources, look_ups), found) =
+        check(&document, input, (variables, modules), workers);
     diagnostics.extend(found);
     diagnostics.sort();
     let local = |(name, item): (Name, Item)| {
@@ -76,11 +78,22 @@ pub fn resolve_with(
         Some((block.clone(), checked.into_config(block, raw, managed?, &plain)))
     }));
     config.resources = configs.into_iter().collect();
+    config.data = document
+        .data
+        .into_iter()
+        .zip(look_ups)
+        .filter_map(|((block, raw), (managed, depends_on))| {
+            Some((block.clone(), DataConfig::new(block, raw, managed?, depends_on)))
+        })
+        .collect();
     (config, diagnostics)
 }
 
 /// The checked resources, in their order; one that nothing manages is left out of the config.
 type Resources = Vec<(Option<Managed>, Checked)>;
+
+/// The checked data blocks, in their order; one that nothing manages is left out of the config.
+type LookUps = Vec<(Option<Managed>, Vec<(Address, Span)>)>;
 
 /// Checks everything; the config lacks what moves into it from the document.
 fn check(
@@ -88,12 +101,13 @@ fn check(
     input: &ResolveInput,
     (variables, modules): (BTreeMap<Name, Variable>, Modules<'_>),
     workers: &dyn Workers,
-) -> (Config, Resources, Diagnostics) {
+) -> (Config, (Resources, LookUps), Diagnostics) {
     let mut diagnostics = Diagnostics::new();
     let mut names = Names::new(document);
     names.modules = modules;
     names.variables = variables.iter().map(|(name, v)| (name.clone(), v.ty.clone())).collect();
     let managed = manage(document, input, &mut names, &mut diagnostics);
+    let (managed, looked_up) = managed;
     locals::infer(document, &mut names, &mut diagnostics);
     check_files(document, &input.files, &mut diagnostics);
     diagnostics.extend(state_settings(document).1);
@@ -108,8 +122,12 @@ fn check(
         ..Config::default()
     };
     let checked = resources(document, &names, workers, &mut diagnostics);
+    let look_ups = document.data.iter().map(|(block, raw)| {
+        data(&mut Checker::new(document, &names, &mut diagnostics), block, raw)
+    });
+    let look_ups = looked_up.into_iter().zip(look_ups).collect();
     diagnostics.sort();
-    (config, managed.into_iter().zip(checked).collect(), diagnostics)
+    (config, (managed.into_iter().zip(checked).collect(), look_ups), diagnostics)
 }
 
 /// Checks the policies against the types of all providers.
@@ -160,17 +178,17 @@ fn resources(
     checked
 }
 
-/// Finds the provider instance and the schema of every resource.
+/// Finds the provider instance and the schema of every resource, and of every data block.
 fn manage<'a>(
     document: &'a Document,
     input: &ResolveInput,
     names: &mut Names<'a>,
     diagnostics: &mut Diagnostics,
-) -> Vec<Option<Managed>> {
+) -> (Vec<Option<Managed>>, Vec<Option<Managed>>) {
     let types = types(&input.providers);
     let mut all = Vec::with_capacity(document.resources.len());
-    names.resources.reserve(document.resources.len());
-    for (block, raw) in &document.resources {
+    names.resources.reserve(document.resources.len() + document.data.len());
+    for (block, raw) in document.resources.iter().chain(&document.data) {
         let chosen = chosen(document, names, raw, diagnostics);
         let passed = names.modules.providers.get(&block.module);
         let managed = match chosen {
@@ -185,7 +203,8 @@ fn manage<'a>(
         all.push(managed.clone());
         names.resources.insert(block, Known { managed, keyed });
     }
-    all
+    let data = all.split_off(document.resources.len());
+    (all, data)
 }
 
 /// The provider that a resource names.
@@ -329,7 +348,7 @@ fn items(document: &Document) -> impl Iterator<Item = &Item> {
         &document.policies,
     ];
     let blocks = named.into_iter().flat_map(BTreeMap::values);
-    let blocks = blocks.chain(document.resources.values());
+    let blocks = blocks.chain(document.resources.values()).chain(document.data.values());
     let blocks = blocks.chain(&document.plumb).chain(&document.state).chain(&document.imports);
     blocks.flat_map(|block| block.items.values()).chain(document.locals.values())
 }

@@ -151,7 +151,7 @@ fn is_address(checker: &Checker<'_>, text: &str) -> bool {
 }
 
 /// Returns true if a part of a value stands in the spec as it is.
-fn holds_text(value: &SpecExpr) -> bool {
+pub(super) fn holds_text(value: &SpecExpr) -> bool {
     let mut found = false;
     walk(&value.expr, &mut |part| found |= matches!(part.kind, Kind::Literal(_)));
     found
@@ -179,7 +179,7 @@ fn required(
 }
 
 /// Checks `for_each`; gives the type of `each.value`.
-fn for_each(checker: &mut Checker<'_>, value: &SpecExpr) -> Type {
+pub(super) fn for_each(checker: &mut Checker<'_>, value: &SpecExpr) -> Type {
     if checker.is_broken(value) {
         return Type::Any;
     }
@@ -220,10 +220,12 @@ fn distinct(checker: &mut Checker<'_>, value: &SpecExpr) {
     }
 }
 
-fn depends_on(checker: &mut Checker<'_>, item: &Item) -> Vec<(Address, Span)> {
+pub(super) fn depends_on(checker: &mut Checker<'_>, item: &Item) -> Vec<(Address, Span)> {
     let mut addresses = Vec::new();
     for (text, at) in checker.constant_texts("`depends_on`", &item.value) {
-        let address: Address = match text.parse() {
+        // An address of data has no key: what depends on a look-up depends on all of them.
+        let data = text.parse::<Block>().ok().filter(|block| block.is_data);
+        let address: Address = match data.map_or_else(|| text.parse(), |it| Ok(it.instance(None))) {
             Ok(address) => address,
             Err(error) => {
                 checker.push(say::bad_address(&error, at));
@@ -233,8 +235,9 @@ fn depends_on(checker: &mut Checker<'_>, item: &Item) -> Vec<(Address, Span)> {
         let names = checker.view.names;
         match names.resources.get(&address.block) {
             None => {
-                let help = names.resource_help(&address.block, checker.block);
-                checker.push(say::no_resource(&address.block, help, at));
+                let nothing = names.nothing_there(&address.block, checker.block);
+                let help = nothing.help.unwrap_or_default();
+                checker.push(say::no_resource(&nothing.message, help, at));
             }
             Some(known) if !known.keyed && address.key.is_some() => {
                 checker.push(say::no_instances(&address.block, at));

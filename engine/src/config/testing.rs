@@ -108,6 +108,6 @@ fn type_schema(name: &str, attributes: BTreeMap<Name, Attribute>) -> TypeSchema 
         name_attribute: None,
         delete_effect: None,
         rules: Vec::new(),
-        remote: false,
+        remote: name != "value",
     }
 }

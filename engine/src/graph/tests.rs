@@ -135,7 +135,13 @@ fn the_members_of_a_wave_need_none_of_each_other() {
         ..Default::default()
     };
     let (config, _) = crate::config::resolve::resolve(&document, &input);
-    let waves = graph.waves(&config).map(|wave| names(wave.iter().map(|r| &r.block).collect()));
+    let waves = graph.waves(&config).map(|wave| {
+        let blocks = wave.iter().filter_map(|declared| match declared {
+            Declared::Resource(resource) => Some(&resource.block),
+            Declared::Data(_) => None,
+        });
+        names(blocks.collect())
+    });
     assert_eq!(
         waves.collect::<Vec<_>>(),
         ["value.b value.c", "value.d value.z", "value.a value.zz"]

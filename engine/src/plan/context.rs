@@ -1,10 +1,10 @@
 //! The context of a plan: borrowed inputs, and the facts that follow from them before anything is
 //! decided. Read-only once it is built.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-use crate::address::Address;
+use crate::address::{Address, Name};
 use crate::diagnostics::Diagnostics;
 use crate::journal::Record;
 use crate::plan::evaluate::Evaluation;
@@ -19,7 +19,7 @@ use crate::plan::findings::Findings;
 use crate::plan::input::{Mode, Observed, PlanInput};
 use crate::plan::{Doubt, diagnostics};
 use crate::schema::TypeSchema;
-use crate::state::Object;
+use crate::state::{Object, ObjectId, Which};
 use crate::value::Attributes;
 
 /// The inputs of a plan, and the facts computed from them.
@@ -38,6 +38,8 @@ pub(in crate::plan) struct Context<'a> {
     /// Seals values that became secret after the state recorded them.
     pub(in crate::plan) redactor: Redactor<'a>,
     taint: OnceLock<Taint<'a>>,
+    /// The address of each object of the state.
+    managers: OnceLock<BTreeMap<Which<'a>, &'a Address>>,
 }
 
 impl<'a> Context<'a> {
@@ -66,7 +68,20 @@ impl<'a> Context<'a> {
             used,
             redactor: Redactor::new(input),
             taint: OnceLock::new(),
+            managers: OnceLock::new(),
         }
+    }
+
+    /// Returns the address of the state whose object has this provider instance, type and id.
+    pub(in crate::plan) fn manager(
+        &self,
+        provider: &Name,
+        ty: &Name,
+        id: &ObjectId,
+    ) -> Option<&'a Address> {
+        let objects = || self.input.snapshot.objects();
+        let managers = self.managers.get_or_init(|| objects().map(|(at, it)| (it, at)).collect());
+        managers.get(&Which::new(provider, ty, id)).copied()
     }
 
     /// The scope of the spec's expressions, outside any instance.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::address::Address;
 use crate::diagnostics::Diagnostics;
 use crate::journal::Record;
+use crate::plan::data_request::DataRequest;
 use crate::plan::facts::selection::Selection;
 use crate::plan::{Drift, Lack};
 use crate::state::ObjectId;
@@ -19,6 +20,8 @@ pub(in crate::plan) struct Findings {
     pub(in crate::plan) seen: Vec<Record>,
     /// Values that calls would send and that nobody has.
     pub(in crate::plan) lacks: Vec<Lack>,
+    /// What look-ups need beside what was observed.
+    pub(in crate::plan) requests: Vec<DataRequest>,
     /// Objects outside the state that bear a name which the plan gives, by the address that it gives it to.
     pub(in crate::plan) namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,
 }
@@ -30,6 +33,7 @@ impl Findings {
         self.drift.extend(other.drift);
         self.seen.extend(other.seen);
         self.lacks.extend(other.lacks);
+        self.requests.extend(other.requests);
         self.namesakes.extend(other.namesakes);
     }
 

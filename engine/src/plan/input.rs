@@ -157,6 +157,10 @@ pub struct Observations {
     pub strangers: BTreeMap<(Name, Name, Name), Vec<ObjectId>>,
     /// The calls in doubt that another run is at right now.
     pub running: std::collections::BTreeSet<CallId>,
+    /// All objects of the types that data blocks look up, by provider instance and type, secrets sealed.
+    pub listed: BTreeMap<(Name, Name), BTreeMap<ObjectId, Attributes>>,
+    /// The objects that look-ups asked for, by the address of the look-up.
+    pub read: BTreeMap<Address, Observed>,
 }
 
 /// What was seen of an object.

@@ -8,6 +8,7 @@ mod at_rest;
 mod check;
 pub mod compare;
 mod context;
+mod data_request;
 mod decide;
 mod decided_changes;
 mod diagnostics;
@@ -19,6 +20,7 @@ mod findings;
 pub mod input;
 mod limits;
 pub mod lint;
+mod look_up;
 mod open_condition;
 mod pipeline;
 mod referred;
@@ -33,6 +35,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::plan::check::written_secrets::{WrittenSecret, written_secrets};
 pub use crate::plan::compare::{Difference, compare};
+pub use crate::plan::data_request::DataRequest;
 pub use crate::plan::decide::diff::{agree, is_stable};
 pub use crate::plan::decide::rules::broken_before_call;
 pub use crate::plan::evaluate::desired::keys as for_each_keys;
@@ -76,6 +79,9 @@ pub struct Plan {
     /// either, the plan must not be applied.
     #[serde(skip)]
     pub lacks: Vec<Lack>,
+    /// What must be read before the plan can be made: it is to be made again with the answers.
+    #[serde(skip)]
+    pub requests: Vec<DataRequest>,
 }
 
 /// An attribute that a call would send, and that cannot be computed.
@@ -107,6 +113,11 @@ pub struct Missing {
 }
 
 impl Missing {
+    /// Returns true if at least its fingerprint is known.
+    fn has_fingerprint(&self) -> bool {
+        matches!(self.why, Why::Fingerprint | Why::LookedUp)
+    }
+
     /// An attribute that stays as it is, and that a call sends along.
     fn kept(address: &Address, attribute: &Name) -> Self {
         let (address, attribute) = (address.clone(), attribute.clone());
@@ -123,6 +134,8 @@ pub enum Why {
     Unshown,
     /// The API never shows it.
     Never,
+    /// It is a secret of an object that was looked up: only its fingerprint leaves the answer.
+    LookedUp,
     /// It stays as it is, and a call sends it along: the state has its fingerprint at most, and the API never shows it.
     Kept,
 }

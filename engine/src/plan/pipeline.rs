@@ -85,6 +85,7 @@ fn finish<'a>(
         doubts: context.doubts.clone(),
         seen: found.seen,
         lacks: found.lacks,
+        requests: found.requests,
     };
     unused_secrets::prune(&mut plan);
     let mut diagnostics = found.diagnostics;

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod conditions;
+mod data;
 mod lifecycle;
 mod names;
 mod order;

@@ -85,6 +85,54 @@ impl World {
         self.observations.strangers.entry(key).or_default().push(ObjectId(id.into()));
     }
 
+    /// Lists an object of a type for look-ups, with the same name as its id unless it is given.
+    pub(crate) fn list(&mut self, ty: &str, id: &str, attributes: &[(&str, Value)]) {
+        let listed = self.observations.listed.entry(("cloud".into(), ty.into())).or_default();
+        let own = [("id", Value::string(id)), ("name", Value::string(id))];
+        let all = own.iter().chain(attributes);
+        let all = all.map(|(name, value)| (Name::from(*name), value.clone())).collect();
+        listed.insert(ObjectId(id.into()), all);
+    }
+
+    /// The attributes that the plan of a spec gives to an object, as text.
+    pub(crate) fn planned(&self, spec: &str, address: &str) -> String {
+        let Planned { plan, diagnostics, sources, .. } = self.plan(spec, &Options::default());
+        assert!(!diagnostics.has_errors(), "{}", show(&plan, &diagnostics, &sources));
+        let change = plan.change(&address.parse().unwrap()).unwrap();
+        let after = change.after.as_deref().unwrap().iter();
+        let known = after.filter(|(_, value)| value.is_known() && !value.is_null());
+        let known = known.map(|(name, value)| format!("{name} = {}", Expr::literal(value.clone())));
+        let depends = change.dependencies.iter().map(|address| format!("after {address}"));
+        known.chain(depends).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What the plan of a spec would send and nobody has.
+    pub(crate) fn lacks(&self, spec: &str) -> String {
+        let Planned { plan, .. } = self.plan(spec, &Options::default());
+        let lacks = plan.lacks.iter().map(|lack| lack.diagnostic().summary);
+        lacks.collect::<Vec<_>>().join("\n")
+    }
+
+    /// How an apply computes the secrets of an object.
+    pub(crate) fn secrets(&self, spec: &str, address: &str) -> String {
+        let Planned { plan, .. } = self.plan(spec, &Options::default());
+        let change = plan.change(&address.parse().unwrap()).unwrap();
+        let secrets = change.secrets.iter().map(|(name, expr)| format!("{name} = {expr}"));
+        secrets.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The labels and advice of what is wrong with a spec.
+    pub(crate) fn said(&self, spec: &str) -> String {
+        let Planned { diagnostics, sources, .. } = self.plan(spec, &Options::default());
+        let line = |diagnostic: &engine::diagnostics::Diagnostic| {
+            let words = diagnostic.span.and_then(|span| sources.text(span)).unwrap_or_default();
+            let (label, help) = (diagnostic.label.as_deref(), diagnostic.help.as_deref());
+            let parts = [label, help].map(Option::unwrap_or_default).join(" | ");
+            format!("{} [{words}] {parts}", diagnostic.summary)
+        };
+        diagnostics.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
     /// The plan of a spec, as text.
     pub(crate) fn plan_text(&self, spec: &str) -> String {
         self.plan_text_with(spec, &Options::default())

@@ -294,6 +294,24 @@ pub fn not_references(at: Span) -> Diagnostic {
         .help("write `[\"${TYPE.NAME.ATTRIBUTE}\"]`")
 }
 
+/// A data block where the resource must stand whose change replaces another.
+pub fn trigger_of_data(at: Span) -> Diagnostic {
+    Diagnostic::error("expected references")
+        .at(at)
+        .label("this is looked up, and no plan changes it")
+        .help("name a resource; what an attribute takes from data is compared anyway")
+}
+
+/// A data block where only objects of the state are seen.
+pub fn data_in_check(at: Span) -> Diagnostic {
+    Diagnostic::error("a check does not see data")
+        .at(at)
+        .label("this is looked up while planning, and checks run after an apply")
+        .help(
+            "assert something of a resource, or let the check ask by itself: `http = { url = … }`",
+        )
+}
+
 /// A resource that is to be replaced when it changes itself.
 pub fn own_trigger(at: Span) -> Diagnostic {
     Diagnostic::error("a resource cannot trigger itself")
@@ -308,11 +326,8 @@ pub fn bad_address(error: &AddressError, at: Span) -> Diagnostic {
 }
 
 /// The address of a resource that is not there.
-pub fn no_resource(block: &Block, help: String, at: Span) -> Diagnostic {
-    Diagnostic::error("unknown resource")
-        .at(at)
-        .label(format!("there is no resource `{}`", shown(&block.to_string())))
-        .help(help)
+pub fn no_resource(message: &str, help: String, at: Span) -> Diagnostic {
+    Diagnostic::error("unknown resource").at(at).label(message.to_owned()).help(help)
 }
 
 /// The address of an instance of a resource that has no instances by key.

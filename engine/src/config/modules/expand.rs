@@ -103,7 +103,8 @@ impl Expansion<'_> {
         for item in document.locals.values_mut() {
             references.item(item);
         }
-        let blocks = document.resources.values_mut().chain(document.outputs.values_mut());
+        let blocks = document.resources.values_mut().chain(document.data.values_mut());
+        let blocks = blocks.chain(document.outputs.values_mut());
         let blocks = blocks.chain(document.policies.values_mut());
         for block in blocks.chain(document.checks.values_mut()) {
             block.items.values_mut().for_each(|item| references.item(item));
@@ -350,10 +351,12 @@ impl Expansion<'_> {
             raw
         };
         let flat = &mut self.expanded.document;
-        for (block, raw) in &document.resources {
+        let blocks = document.resources.iter().chain(&document.data);
+        for (block, raw) in blocks {
             let mut raw = changed(raw);
             place_dependencies(&mut raw, path);
-            flat.resources.insert(block.within(path), raw);
+            let blocks = if block.is_data { &mut flat.data } else { &mut flat.resources };
+            blocks.insert(block.within(path), raw);
         }
         for (name, raw) in &document.checks {
             flat.checks.insert(path.name_of(name), changed(raw));
@@ -388,7 +391,8 @@ impl Expansion<'_> {
         for item in &mut items {
             place_address(item, caller);
         }
-        for (block, raw) in &mut self.expanded.document.resources {
+        let Document { resources, data, .. } = &mut self.expanded.document;
+        for (block, raw) in resources.iter_mut().chain(data) {
             if !block.module.is_within(path) {
                 continue;
             }
@@ -405,10 +409,10 @@ impl Expansion<'_> {
 
     /// Puts the blocks of a module in the place of each `depends_on` that names the module.
     fn finish(mut self) -> Expanded {
-        let resources = &mut self.expanded.document.resources;
+        let Document { resources, data, .. } = &mut self.expanded.document;
         let blocks: Vec<Block> =
             resources.keys().filter(|block| !block.module.is_root()).cloned().collect();
-        for raw in resources.values_mut() {
+        for raw in resources.values_mut().chain(data.values_mut()) {
             let Some(mut item) = raw.items.get("depends_on").cloned() else { continue };
             if let Kind::List(items) = &mut item.value.expr.kind {
                 *items = items.iter().flat_map(|item| blocks_of(item, &blocks)).collect();
@@ -477,7 +481,8 @@ fn place_dependencies(raw: &mut RawBlock, path: &ModulePath) {
 
 fn place_address(item: &mut Expr, path: &ModulePath) {
     let Kind::Literal(Value::String(text)) = &mut item.kind else { return };
-    if text.parse::<Address>().is_ok() || text.parse::<ModulePath>().is_ok() {
+    let is_block = text.parse::<Address>().is_ok() || text.parse::<Block>().is_ok();
+    if is_block || text.parse::<ModulePath>().is_ok() {
         *text = path.name_of(text);
     }
 }

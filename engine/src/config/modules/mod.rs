@@ -124,6 +124,6 @@ fn request(place: &str, name: &str) -> String {
 fn items_mut(document: &mut Document) -> impl Iterator<Item = &mut super::Item> {
     let blocks = document.variables.values_mut().chain(document.outputs.values_mut());
     let blocks = blocks.chain(document.checks.values_mut()).chain(document.modules.values_mut());
-    let blocks = blocks.chain(document.resources.values_mut());
+    let blocks = blocks.chain(document.resources.values_mut()).chain(document.data.values_mut());
     blocks.flat_map(|block| block.items.values_mut()).chain(document.locals.values_mut())
 }

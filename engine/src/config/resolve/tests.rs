@@ -366,7 +366,10 @@ fn references_to_nothing() {
          plumb.toml:7:55 error: there is no resource `value.chatt` [value.chatt] | declare it: `[resource.value.chatt]`
          plumb.toml:7:79 error: there is no resource `vars.region` [vars.region] | did you mean `var.region`?
          plumb.toml:7:97 error: there is no resource `vale.chat` [vale.chat] | declare it: `[resource.vale.chat]`
-         plumb.toml:9:46 error: `data` cannot be referred to [data.x] | refer to variables (`var.x`), locals (`local.x`) and resources (`type.name`)",
+         plumb.toml:9:20 error: unknown name `region` [region] | did you mean `var.region`?
+         plumb.toml:9:29 error: there is no resource `nothing.at` [nothing.at] | declare it: `[resource.nothing.at]`
+         plumb.toml:9:46 error: there is no data block `data.x.y` [data.x.y] | declare it: `[data.x.y]`
+         plumb.toml:9:57 error: `each` is not available here: it needs a `for_each` [each.key] | it stands for one entry of `for_each`, inside that resource",
     );
 }
 

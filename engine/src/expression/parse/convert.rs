@@ -295,7 +295,17 @@ impl Converter<'_> {
             _ => return Ok((named_root(text, start), operators)),
         };
         let (second, operator) = second;
-        let range = Range { start: start.start, end: self.range(operator.span()).end };
+        let mut range = Range { start: start.start, end: self.range(operator.span()).end };
+        if text == "data" {
+            let third = after.split_first().and_then(|(third, rest)| match third.value() {
+                TraversalOperator::GetAttr(name) => Some((name, third, rest)),
+                _ => None,
+            });
+            let (name, third, rest) = third.ok_or_else(|| no_data_name(second.as_str(), range))?;
+            range.end = self.range(third.span()).end;
+            let block = Block::data(second.as_str(), name.as_str());
+            return Ok((Expr { kind: Kind::Root(Root::Resource(block)), range }, rest));
+        }
         let root = root(text, second.as_str(), range)?;
         Ok((Expr { kind: Kind::Root(root), range }, after))
     }
@@ -355,6 +365,15 @@ fn named_root(word: &str, range: Range) -> Expr {
     Expr { kind: Kind::Root(Root::Named(word.into())), range }
 }
 
+/// The error of a reference to data that ends after its type.
+fn no_data_name(ty: &str, range: Range) -> ExprError {
+    error(
+        range,
+        format!("`data.{ty}` is no data block"),
+        "write the name of the block behind its type, and an attribute: `data.TYPE.NAME.id`",
+    )
+}
+
 /// Returns the root that `first.second` stands for in a spec.
 fn root(first: &str, second: &str, range: Range) -> Result<Root, ExprError> {
     match (first, second) {
@@ -368,7 +387,7 @@ fn root(first: &str, second: &str, range: Range) -> Result<Root, ExprError> {
             "write `each.key` or `each.value`",
         )),
         ("module", name) => Ok(Root::Module(name.into())),
-        ("data" | "provider", _) => Err(error(
+        ("provider", _) => Err(error(
             range,
             format!("`{first}` cannot be referred to"),
             "refer to variables (`var.x`), locals (`local.x`) and resources (`type.name`)",

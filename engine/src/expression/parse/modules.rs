@@ -59,10 +59,12 @@ fn take_steps(expr: &mut Expr, steps: &mut Vec<Step>) {
 /// The root of a chain that begins with the module `name`; the steps that lead to it are taken.
 fn block(name: &Name, steps: &mut Vec<Step>) -> Root {
     let mut path = ModulePath::root().join(name, take_key(steps).as_deref());
-    while let Some(ty) = take_attribute(steps) {
+    while let Some(first) = take_attribute(steps) {
+        let is_data = &*first == "data";
+        let Some(ty) = (if is_data { take_attribute(steps) } else { Some(first) }) else { break };
         let Some(name) = take_attribute(steps) else { break };
-        if &*ty != "module" {
-            return Root::Resource(Block { module: path, ty, name });
+        if is_data || &*ty != "module" {
+            return Root::Resource(Block { module: path, is_data, ty, name });
         }
         path = path.join(&name, take_key(steps).as_deref());
     }
@@ -92,6 +94,8 @@ mod tests {
     fn what_is_printed_of_a_resource_in_a_module_reads_back() {
         for text in [
             "module.x.value.a.id",
+            "module.x.data.value.a.id",
+            "data.value.a[\"k\"].id",
             "module.x[\"eu\"].module.y.value.a[\"k\"].id",
             "[module.x.value.a.list[module.y.value.b.index]]",
         ] {

@@ -108,7 +108,11 @@ impl<'a> Scanner<'a> {
             "each" if second == "key" => Some(Root::EachKey),
             "each" if second == "value" => Some(Root::EachValue),
             "module" => Some(Root::Module(second.into())),
-            "each" | "data" | "provider" => None,
+            "data" => {
+                let name = self.take(b'.').then(|| self.word()).flatten()?;
+                Some(Root::Resource(Block::data(second, name)))
+            }
+            "each" | "provider" => None,
             ty => Some(Root::Resource(Block::new(ty, second))),
         }
     }

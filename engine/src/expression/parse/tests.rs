@@ -46,9 +46,15 @@ fn first_words() {
         "\"${self.a} ${old.b} ${new.c} ${action} ${job.d} ${http.e}\"",
     );
     check("${each.kye}", "`each.kye`: `each` has no `kye` (write `each.key` or `each.value`)");
+    check("${data.a.b.id}", "data.a.b.id");
+    check("${[for d in data.a.b : d.id]}", "[for d in data.a.b : d.id]");
     check(
-        "${data.a.b}",
-        "`data.a`: `data` cannot be referred to (refer to variables (`var.x`), locals (`local.x`) and resources (`type.name`))",
+        "${data.a}",
+        "`data.a`: `data.a` is no data block (write the name of the block behind its type, and an attribute: `data.TYPE.NAME.id`)",
+    );
+    check(
+        "${provider.a.b}",
+        "`provider.a`: `provider` cannot be referred to (refer to variables (`var.x`), locals (`local.x`) and resources (`type.name`))",
     );
 }
 
@@ -158,6 +164,8 @@ fn the_short_way_leads_to_the_same_tree() {
         "each.value.a.b",
         "value.a.id",
         "value.a[\"k\"].id",
+        "data.value.a.id",
+        "data.value.a[\"k\"].id",
         "value.a[\"k k\"][0].b",
         "value.a[each.key].id",
         "value.a[each.value]",

@@ -85,6 +85,7 @@ impl Lack {
             Why::Kept => return self.is_kept(),
             Why::Unshown => "no answer has shown it",
             Why::Never => "the API never shows it",
+            Why::LookedUp => "a look-up keeps only the fingerprint of a secret",
             Why::Fingerprint => "only its fingerprint is known, and the API does not show it again",
         };
         Diagnostic::error(format!(

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::address::{Address, Block, Name};
-use crate::config::{Config, ResourceConfig};
+use crate::config::{Config, DataConfig, ResourceConfig};
 use crate::digest::{Fingerprint, SealKey};
 use crate::expression::Root;
 use crate::expression::visit::roots;
@@ -29,10 +29,10 @@ use crate::sorted::Set;
 use crate::state::{Object, ObjectId};
 use crate::value::{Attributes, Value};
 
-/// What was decided of the objects that triggers name.
+/// What was decided of the objects that triggers name, and of those that look-ups come after.
 #[derive(Default)]
 pub(in crate::plan) struct Changing {
-    /// The blocks that triggers name: what becomes of others is not kept.
+    /// The blocks that are named: what becomes of others is not kept.
     named: BTreeSet<Block>,
     sources: BTreeMap<Address, Source>,
 }
@@ -51,6 +51,7 @@ impl Changing {
     /// Nothing decided yet.
     pub(in crate::plan) fn new(config: &Config) -> Self {
         let mut named = BTreeSet::new();
+        named.extend(config.data.values().flat_map(DataConfig::blocks_before).cloned());
         let triggers = config.resources.values().flat_map(|r| &r.lifecycle.replace_triggered_by);
         for trigger in triggers {
             roots(&trigger.expr, &mut |root, _| {
@@ -60,6 +61,12 @@ impl Changing {
             });
         }
         Self { named, sources: BTreeMap::new() }
+    }
+
+    /// Returns true if an object that an address names is made or changed, or one of a block with `for_each`.
+    pub(in crate::plan) fn is_changing(&self, address: &Address) -> bool {
+        let changes = [Action::Create, Action::Update, Action::Replace];
+        self.named_by(address).any(|(_, source)| changes.contains(&source.action))
     }
 
     /// Remembers a decision.

@@ -4,7 +4,8 @@
 //! object that is replaced is unknown to everything after it. Instances of one wave need nothing of
 //! one another, so they are decided in any order, and at once.
 
-use crate::config::ResourceConfig;
+use crate::config::{DataConfig, ResourceConfig};
+use crate::graph::Declared;
 use crate::plan::check::budget;
 use crate::plan::context::Context;
 use crate::plan::decide::decisions::Decisions;
@@ -14,7 +15,8 @@ use crate::plan::evaluate::Evaluation;
 use crate::plan::evaluate::desired::{self, Instance};
 use crate::plan::facts::deferrals::Deferral;
 use crate::plan::findings::Findings;
-use crate::plan::limits::INSTANCES_MAX;
+use crate::plan::limits::{self, INSTANCES_MAX};
+use crate::plan::look_up::{LookedUp, look_up};
 use crate::work::{self, InTurn, Workers};
 
 /// Instances that one worker decides before it asks for more.
@@ -60,7 +62,14 @@ impl<'a> Walk<'_, 'a> {
         self.evaluation.planned.reserve(input.config.resources.len());
         self.decisions.handled.reserve(input.snapshot.entries.len());
         for wave in input.graph.waves(input.config) {
-            for resource in wave {
+            for declared in wave {
+                let resource = match declared {
+                    Declared::Resource(resource) => resource,
+                    Declared::Data(data) => {
+                        count += self.look_up(data);
+                        continue;
+                    }
+                };
                 let instances = self.expand(resource);
                 count += instances.len();
                 if count > INSTANCES_MAX {
@@ -79,6 +88,29 @@ impl<'a> Walk<'_, 'a> {
                 return;
             }
         }
+    }
+
+    /// Looks up the objects of a data block. Returns their number.
+    fn look_up(&mut self, data: &'a DataConfig) -> usize {
+        let scope = self.context.scope(&self.evaluation);
+        let block = (&data.block, data.for_each.as_ref());
+        let instances = desired::expand_block(block, &scope, &mut self.found.diagnostics);
+        let instances = instances.unwrap_or_default();
+        if data.for_each.is_some() {
+            self.evaluation.planned.declare_many(&data.block);
+        }
+        for instance in instances.iter().take(INSTANCES_MAX) {
+            let Self { context, evaluation, decisions, found } = self;
+            let reached = Reached { context, evaluation, decisions };
+            let LookedUp { object, unavailable, touched } =
+                look_up(&reached, data, instance, found);
+            let planned = &mut self.evaluation.planned;
+            planned.spent.add(limits::weight(&object.value));
+            planned.unavailable.insert(unavailable, &object.value);
+            planned.insert(&data.block, instance.address.key.as_ref(), object);
+            planned.add_origin(instance.address.clone(), touched);
+        }
+        instances.len()
     }
 
     /// Returns the instances of a block.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::address::{Address, Name};
+use crate::address::{Address, Block, Name};
 use crate::config::{Item, ResourceConfig, SpecExpr};
 use crate::constraint;
 use crate::diagnostics::Diagnostics;
@@ -43,16 +43,25 @@ pub(in crate::plan) struct Instance<'a> {
     pub(in crate::plan) each: Option<Each<'a>>,
 }
 
-/// Returns the instances of a block by key; none when `for_each` is wrong, which is then said.
+/// Returns the instances of a resource by key; none when `for_each` is wrong, which is then said.
 pub(in crate::plan) fn expand<'a>(
     resource: &'a ResourceConfig,
     scope: &SpecScope<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Option<Vec<Instance<'a>>> {
-    let Some(for_each) = &resource.for_each else {
-        return Some(vec![Instance { address: resource.block.instance(None), each: None }]);
+    expand_block((&resource.block, resource.for_each.as_ref()), scope, diagnostics)
+}
+
+/// The same for a block with this `for_each`.
+pub(in crate::plan) fn expand_block<'a>(
+    (block, for_each): (&Block, Option<&'a SpecExpr>),
+    scope: &SpecScope<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Vec<Instance<'a>>> {
+    let Some(for_each) = for_each else {
+        return Some(vec![Instance { address: block.instance(None), each: None }]);
     };
-    let datum = evaluate_spec(for_each, scope, &resource.block.instance(None), diagnostics)?;
+    let datum = evaluate_spec(for_each, scope, &block.instance(None), diagnostics)?;
     let keys = match keys(&datum) {
         Ok(keys) if keys.iter().any(|(key, _)| key.is_empty()) => {
             diagnostics.push(diagnostics::empty_key(for_each.span));
@@ -71,7 +80,7 @@ pub(in crate::plan) fn expand<'a>(
         let own = origins.as_mut().and_then(|origins| origins.take(&key));
         let touched = own.map_or_else(|| all.clone(), Arc::new);
         Instance {
-            address: resource.block.instance(Some(key.clone())),
+            address: block.instance(Some(key.clone())),
             each: Some(Each { key, value, source: source.clone(), touched }),
         }
     };

@@ -52,7 +52,7 @@ impl Origins {
     }
 
     fn of_instances(block: &Block, scope: &SpecScope<'_>) -> Option<Self> {
-        let keys = scope.keys(block)?;
+        let keys = scope.keys(block).filter(|_| !block.is_data)?;
         let own = |key: &Name| (key.clone(), Set::from_iter([block.instance(Some(key.clone()))]));
         Some(Self(keys.map(own).collect()))
     }

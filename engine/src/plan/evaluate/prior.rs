@@ -1,13 +1,16 @@
 //! Prior objects as expressions see them: for a destroy, which decides nothing from the spec.
 
-use crate::config::{ResourceConfig, SpecExpr};
+use crate::config::{DataConfig, ResourceConfig, SpecExpr};
 use crate::diagnostics::Diagnostics;
 use crate::expression::Kind;
+use crate::graph::Declared;
 use crate::plan::context::Context;
 use crate::plan::decide::action;
+use crate::plan::evaluate::desired::Instance;
 use crate::plan::evaluate::scope::object;
 use crate::plan::evaluate::{Evaluation, desired};
 use crate::plan::facts::prior;
+use crate::plan::look_up;
 use crate::value::{Datum, Path, Value};
 
 /// Plans every resource as the state has it, so that in a destroy, which decides nothing from the
@@ -20,7 +23,14 @@ pub(in crate::plan) fn objects<'a>(context: &Context<'a>) -> Evaluation<'a> {
     if !has_flags {
         return evaluation;
     }
-    for resource in context.input.graph.walk(context.input.config).flatten() {
+    for declared in context.input.graph.walk(context.input.config).flatten() {
+        let resource = match declared {
+            Declared::Resource(resource) => resource,
+            Declared::Data(data) => {
+                declare_data(context, &mut evaluation, data);
+                continue;
+            }
+        };
         let scope = context.scope(&evaluation);
         // What is wrong with a resource does not keep it from being destroyed.
         let instances = desired::expand(resource, &scope, &mut Diagnostics::new());
@@ -33,6 +43,20 @@ pub(in crate::plan) fn objects<'a>(context: &Context<'a>) -> Evaluation<'a> {
         }
     }
     evaluation
+}
+
+/// Nothing is looked up for a destroy: what flags ask of data is not known.
+fn declare_data<'a>(context: &Context<'a>, evaluation: &mut Evaluation<'a>, data: &'a DataConfig) {
+    let scope = context.scope(evaluation);
+    let block = (&data.block, data.for_each.as_ref());
+    let instances = desired::expand_block(block, &scope, &mut Diagnostics::new());
+    if data.for_each.is_some() {
+        evaluation.planned.declare_many(&data.block);
+    }
+    for Instance { address, .. } in instances.unwrap_or_default() {
+        let object = look_up::unknown(data, &address);
+        evaluation.planned.insert(&data.block, address.key.as_ref(), object);
+    }
 }
 
 fn flags(resource: &ResourceConfig) -> impl Iterator<Item = &SpecExpr> {

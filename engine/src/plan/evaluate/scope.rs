@@ -27,6 +27,8 @@ pub(in crate::plan) struct Planned<'a> {
     /// Their secrets that no run has in clear.
     pub(in crate::plan) unavailable: UnavailableSecrets,
     blocks: FxHashMap<&'a Block, Instances>,
+    /// The resources that each look-up comes from.
+    looked_up: BTreeMap<Address, Set<Address>>,
 }
 
 /// The instances of one block.
@@ -63,6 +65,11 @@ impl<'a> Planned<'a> {
             Instances::Many(objects) => Some(objects.keys()),
             Instances::One(_) => None,
         }
+    }
+
+    /// Adds what the look-up of an instance of a data block comes from: who refers to it depends on that.
+    pub(in crate::plan) fn add_origin(&mut self, address: Address, touched: Set<Address>) {
+        self.looked_up.insert(address, touched);
     }
 
     /// Adds the object of an instance of a block.
@@ -286,6 +293,11 @@ impl<'a> SpecScope<'a> {
 
     fn touch(&self, address: Address) {
         let mut touched = self.touched.borrow_mut();
+        if address.block.is_data {
+            let origin = self.planned.looked_up.get(&address);
+            touched.extend(origin.into_iter().flatten().cloned());
+            return;
+        }
         // A loop looks at the same few again and again.
         if !touched.iter().rev().take(8).any(|seen| *seen == address) {
             touched.push(address);
@@ -317,6 +329,7 @@ impl Scope for SpecScope<'_> {
 
     fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String> {
         match (self.planned.blocks.get(block), key) {
+            (None, _) if block.is_data => Err(format!("`{block}` is not known here")),
             (None, _) => Err(format!("there is no resource `{block}`")),
             (Some(Instances::One(_)), Some(_)) => {
                 Err(format!("`{block}` has no for_each, so it has no keys"))

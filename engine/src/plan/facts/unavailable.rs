@@ -131,7 +131,7 @@ impl UnavailableSecrets {
             Value::Unknown(unknown) => {
                 let is_it = |one: &&Missing| {
                     let slot = Expr::slot(&one.address, &one.attribute);
-                    one.why != Why::Fingerprint && slot.kind == unknown.residual.kind
+                    !one.has_fingerprint() && slot.kind == unknown.residual.kind
                 };
                 let found = self.referred(&unknown.residual);
                 if found.iter().any(is_it) { Value::Null } else { value.clone() }
@@ -151,9 +151,7 @@ pub(in crate::plan) fn mark(
     schema: &TypeSchema,
     planned: &mut Arc<Attributes>,
 ) {
-    for Missing { address, attribute, .. } in
-        missing.iter().filter(|one| one.why != Why::Fingerprint)
-    {
+    for Missing { address, attribute, .. } in missing.iter().filter(|one| !one.has_fingerprint()) {
         if let Some(known) = schema.attributes.get(attribute) {
             let slot = Value::unknown(known.ty.clone(), Expr::slot(address, attribute));
             Arc::make_mut(planned).insert(attribute.clone(), slot);

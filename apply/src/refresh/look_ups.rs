@@ -1,0 +1,93 @@
+//! The objects that data blocks look up: all of their types, and those that must be read one by one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::address::{Address, Name};
+use engine::config::Config;
+use engine::digest::SealKey;
+use engine::plan::DataRequest;
+use engine::plan::input::{Mode, Observed, Options};
+use engine::state::ObjectId;
+use engine::stored::{KnownSecrets, SecretScanner};
+use engine::value::Attributes;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use provider_port::Kind;
+
+use super::{AT_ONCE, Key, Listed, list_types, schema};
+use crate::read::read_object;
+use crate::{ApplyError, Providers};
+
+/// The objects of types, by provider instance and type, secrets sealed.
+pub(crate) type SealedLists = BTreeMap<Key, BTreeMap<ObjectId, Attributes>>;
+
+/// Returns the types that the data blocks of a config look up. A destroy looks up nothing, and nor does who only asks
+/// about the spec.
+pub(crate) fn looked_up(config: &Config, options: &Options) -> BTreeSet<Key> {
+    if options.mode == Mode::Destroy || options.validating {
+        return BTreeSet::new();
+    }
+    let types = config.data.values().map(|data| (data.provider.clone(), data.block.ty.clone()));
+    types.collect()
+}
+
+/// Lists types for look-ups alone, where nothing else is looked at.
+pub(crate) async fn list_for_look_ups(
+    types: BTreeSet<Key>,
+    providers: &Providers,
+    (key, secrets): (&SealKey, &KnownSecrets),
+) -> Result<SealedLists, ApplyError> {
+    let lists = list_types(types.clone(), providers).await?;
+    Ok(sealed(&lists, &types, providers, SecretScanner::new(key, secrets)))
+}
+
+/// Takes the lists of the types that are looked up out of all lists.
+pub(super) fn sealed(
+    lists: &BTreeMap<Key, Listed>,
+    types: &BTreeSet<Key>,
+    providers: &Providers,
+    sealer: SecretScanner<'_>,
+) -> SealedLists {
+    let mut all = SealedLists::new();
+    for (key, listed) in lists.iter().filter(|(key, _)| types.contains(key)) {
+        let Some(schema) = schema(providers, key) else { continue };
+        let sensitive = schema.sensitive();
+        let objects = listed.iter().map(|(id, object)| {
+            let mut attributes = sealer.seal(&object.attributes, &sensitive, &[]);
+            attributes.retain(|name, _| !schema.is_hidden(name));
+            (id.clone(), attributes)
+        });
+        all.insert(key.clone(), objects.collect());
+    }
+    all
+}
+
+/// Reads the objects that look-ups ask for.
+pub(crate) async fn answer(
+    requests: &[DataRequest],
+    providers: &Providers,
+    (key, secrets): (&SealKey, &KnownSecrets),
+) -> Result<Vec<(Address, Observed)>, ApplyError> {
+    let sealer = SecretScanner::new(key, secrets);
+    stream::iter(requests)
+        .map(|DataRequest { address, object, provider }| async move {
+            let key: Key = (provider.clone(), Name::clone(&address.block.ty));
+            let seen = match read_object(&*providers[provider], &key.1, object).await {
+                Ok(live) => {
+                    let schema = schema(providers, &key);
+                    let sensitive = schema.as_ref().map(|it| it.sensitive()).unwrap_or_default();
+                    let mut attributes = sealer.seal(&live.attributes, &sensitive, &[]);
+                    attributes
+                        .retain(|name, _| schema.as_ref().is_some_and(|it| !it.is_hidden(name)));
+                    Observed::Live(attributes)
+                }
+                Err(error) if error.kind == Kind::NotFound => Observed::Gone,
+                Err(source) => {
+                    return Err(ApplyError::Unread { address: Box::new(address.clone()), source });
+                }
+            };
+            Ok((address.clone(), seen))
+        })
+        .buffered(AT_ONCE)
+        .try_collect()
+        .await
+}

@@ -1,0 +1,218 @@
+//! Look-ups: the objects that data blocks stand for, found in what was read from outside.
+//!
+//! Pure, as all of planning: the lists of objects are an input. What has to be read beside them is asked for, and
+//! the shell plans again with the answers; until then the object counts as unknown.
+
+mod diagnostics;
+mod matching;
+
+use std::sync::Arc;
+
+use self::diagnostics as say;
+use self::matching::{Condition, Sought};
+use crate::address::{Address, Name};
+use crate::config::{DataConfig, Item};
+use crate::plan::data_request::DataRequest;
+use crate::plan::decide::Reached;
+use crate::plan::decide::action::all_unknown;
+use crate::plan::evaluate::desired::{Instance, evaluate_spec};
+use crate::plan::evaluate::scope::{SpecScope, object};
+use crate::plan::facts::prior::derive;
+use crate::plan::facts::unavailable;
+use crate::plan::findings::Findings;
+use crate::plan::input::Observed;
+use crate::plan::{Missing, Why};
+use crate::schema::{Presence, SeenIn};
+use crate::sorted::Set;
+use crate::value::{Attributes, Datum, Value};
+
+/// The result of a look-up.
+pub(in crate::plan) struct LookedUp {
+    /// The object, as others may refer to it.
+    pub(in crate::plan) object: Datum,
+    /// Its secrets that no run has in clear.
+    pub(in crate::plan) unavailable: Vec<Missing>,
+    /// The resources that its conditions were computed from.
+    pub(in crate::plan) touched: Set<Address>,
+}
+
+/// Looks up the object of one instance of a data block.
+pub(in crate::plan) fn look_up(
+    reached: &Reached<'_, '_>,
+    data: &DataConfig,
+    instance: &Instance<'_>,
+    found: &mut Findings,
+) -> LookedUp {
+    let scope = reached.context.scope(reached.evaluation).with_each(instance.each.as_ref());
+    let look_up = LookUp { reached, data, address: &instance.address };
+    let attributes = look_up.found(&scope, found);
+    let (attributes, unavailable) = match attributes {
+        Some(attributes) => look_up.shown(attributes),
+        // What is wrong was said; others that refer to it are still checked.
+        None => (Arc::new(all_unknown(&data.schema, &instance.address)), Vec::new()),
+    };
+    look_up.touch_dependencies(&scope);
+    let object = object(attributes, data.schema.sensitive());
+    LookedUp { object, unavailable, touched: scope.touched() }
+}
+
+struct LookUp<'p, 'a> {
+    reached: &'p Reached<'p, 'a>,
+    data: &'p DataConfig,
+    address: &'p Address,
+}
+
+impl LookUp<'_, '_> {
+    /// Returns the attributes of the object; none where it cannot be told, which was said or is asked.
+    fn found(&self, scope: &SpecScope<'_>, found: &mut Findings) -> Option<Attributes> {
+        let Self { reached, data, address } = self;
+        let input = reached.context.input;
+        let conditions = self.conditions(scope, found)?;
+        if input.options.validating || !self.is_settled(found) {
+            return None;
+        }
+        let key = (data.provider.clone(), data.block.ty.clone());
+        let Some(listed) = input.observations.listed.get(&key) else {
+            found.diagnostics.push(say::not_listed(data, address));
+            return None;
+        };
+        let sought = Sought { schema: &data.schema, key: &input.snapshot.seal_key };
+        let (id, listed) = match sought.find(listed, &conditions) {
+            Ok(found) => found,
+            Err(miss) => {
+                found.diagnostics.push(say::missed(data, address, &miss));
+                return None;
+            }
+        };
+        if let Some(manager) = reached.context.manager(&data.provider, &data.block.ty, id) {
+            found.diagnostics.push(say::managed_here(data, address, manager));
+        }
+        if !data.is_read_by_id() {
+            return Some(listed.clone());
+        }
+        match input.observations.read.get(*address) {
+            Some(Observed::Live(attributes)) => Some(attributes.clone()),
+            Some(Observed::Gone) => {
+                found.diagnostics.push(say::gone_meanwhile(data, address, id));
+                None
+            }
+            None => {
+                found.requests.push(DataRequest {
+                    address: Address::clone(address),
+                    object: id.clone(),
+                    provider: data.provider.clone(),
+                });
+                None
+            }
+        }
+    }
+
+    /// Evaluates the attributes that the object must have; none where one of them is wrong or not known, which is said.
+    fn conditions(&self, scope: &SpecScope<'_>, found: &mut Findings) -> Option<Vec<Condition>> {
+        let mut conditions = Vec::new();
+        let mut is_whole = true;
+        for (name, item) in self.data.attributes.iter() {
+            match self.condition(name, item, scope, found) {
+                Ok(condition) => conditions.extend(condition),
+                Err(Refused) => is_whole = false,
+            }
+        }
+        if is_whole && conditions.is_empty() {
+            found.diagnostics.push(say::no_condition(self.data, self.address));
+            return None;
+        }
+        is_whole.then_some(conditions)
+    }
+
+    /// Evaluates one of them; none for a null, which says nothing.
+    fn condition(
+        &self,
+        name: &Name,
+        item: &Item,
+        scope: &SpecScope<'_>,
+        found: &mut Findings,
+    ) -> Result<Option<Condition>, Refused> {
+        let Self { data, address, reached } = self;
+        let diagnostics = &mut found.diagnostics;
+        let datum = evaluate_spec(&item.value, scope, address, diagnostics).ok_or(Refused)?;
+        if datum.value.is_null() {
+            return Ok(None);
+        }
+        if !datum.value.is_known() {
+            if !reached.context.input.options.validating {
+                diagnostics.push(say::unknown_condition(name, item.value.span, address));
+            }
+            return Err(Refused);
+        }
+        let attribute = data.schema.attributes.get(name);
+        let is_secret =
+            !datum.sensitive.is_empty() || attribute.is_some_and(|attribute| attribute.sensitive);
+        let Some(attribute) = attribute else {
+            return Ok(Some(Condition { name: name.clone(), value: datum.value, is_secret }));
+        };
+        let value = datum.value.convert(&attribute.ty).map_err(|misfit| {
+            let what = (&**name, is_secret);
+            diagnostics.push(say::misfit(item.value.span, what, &misfit, address));
+            Refused
+        })?;
+        Ok(Some(Condition { name: name.clone(), value: attribute.as_shown(value), is_secret }))
+    }
+
+    /// Returns true if nothing that the look-up comes after is changed by this plan; else that is said.
+    fn is_settled(&self, found: &mut Findings) -> bool {
+        let changing = &self.reached.decisions.changing;
+        let is_open = |(before, _): &&(Address, _)| changing.is_changing(before);
+        let open = self.data.depends_on.iter().find(is_open);
+        if let Some((before, span)) = open {
+            found.diagnostics.push(say::comes_after(self.address, before, *span));
+        }
+        open.is_none()
+    }
+
+    /// Completes what was seen of an object, with the secrets in it that no run has in clear.
+    fn shown(&self, mut attributes: Attributes) -> (Arc<Attributes>, Vec<Missing>) {
+        let Self { data, address, .. } = self;
+        let schema = &data.schema;
+        derive(schema, &mut attributes, &mut schema.sensitive());
+        let mut missing = Vec::new();
+        for (name, attribute) in &schema.attributes {
+            let value = attributes.get(name).cloned().unwrap_or(Value::Null);
+            attributes.insert(name.clone(), value.clone());
+            let is_hidden = attribute.seen_in == SeenIn::Never || attribute.local;
+            let why = if is_hidden && attribute.derived.is_none() {
+                Why::Never
+            } else if value.holds_sealed() {
+                Why::LookedUp
+            } else if value.is_null()
+                && attribute.sensitive
+                && attribute.presence == Presence::Computed
+            {
+                Why::Unshown
+            } else {
+                continue;
+            };
+            let (address, attribute) = (Address::clone(address), name.clone());
+            missing.push(Missing { address, attribute, why, may_show: false });
+        }
+        let mut attributes = Arc::new(attributes);
+        unavailable::mark(&missing, schema, &mut attributes);
+        (attributes, missing)
+    }
+
+    /// Makes the scope remember what the block comes after.
+    fn touch_dependencies(&self, scope: &SpecScope<'_>) {
+        use crate::expression::evaluate::Scope as _;
+        for (target, _) in &self.data.depends_on {
+            // What is not there was said by the resolution.
+            let _seen = scope.resource(&target.block, target.key.as_deref());
+        }
+    }
+}
+
+/// A condition that is not as it must be; that was said.
+struct Refused;
+
+/// Plans a block whose look-ups are not carried out, as one of which nothing is known.
+pub(in crate::plan) fn unknown(data: &DataConfig, address: &Address) -> Datum {
+    object(all_unknown(&data.schema, address), data.schema.sensitive())
+}
