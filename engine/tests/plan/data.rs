@@ -134,7 +134,7 @@ fn not_exactly_one_object() {
     let mut empty = World::new();
     empty.observations.listed.insert(("cloud".into(), "disk".into()), BTreeMap::new());
     let said = empty.said("[data.disk.d]\nname = \"d1\"\n");
-    assert!(said.contains("none of the 0 listed objects has `name = \"d1\"`"), "{said}");
+    assert!(said.contains("the API lists no `disk` at all"), "{said}");
 }
 
 #[test]
