@@ -1,7 +1,7 @@
 //! Resource types and their attributes as schemas.
 
-use engine::config::keys::RESOURCE;
-use engine::schema::{Attribute, Constraint, OneOf, Presence, TypeSchema};
+use engine::config::keys::{DATA, RESOURCE};
+use engine::schema::{Attribute, Constraint, OneOf, Presence, SeenIn, TypeSchema};
 use engine::stored::to_json;
 use engine::types::Type;
 use serde_json::{Map, Value, json};
@@ -28,6 +28,22 @@ pub(super) fn resource(ty: &TypeSchema) -> Value {
         }),
         &ty.description,
     )
+}
+
+/// A data block of a type: every attribute that answers show is a condition.
+pub(super) fn data(ty: &TypeSchema) -> Value {
+    let shown = ty.attributes.iter().filter(|(_, it)| it.seen_in != SeenIn::Never && !it.local);
+    let mut properties: Map<String, Value> =
+        shown.map(|(name, it)| (name.to_string(), attribute(it))).collect();
+    properties.entry("id").or_insert_with(|| json!({ "type": "string" }));
+    properties.extend(DATA.iter().map(|key| (key.name.to_owned(), forms::key(key))));
+    let block = json!({
+        "type": "object",
+        "properties": properties,
+        "minProperties": 1,
+        "additionalProperties": false,
+    });
+    described(block, &ty.description)
 }
 
 /// The value of an attribute.

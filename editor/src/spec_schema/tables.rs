@@ -18,6 +18,7 @@ pub(super) fn table(table: &TableForm, described: &Described) -> Value {
         ("state", _) => state(),
         ("provider", _) => providers(described),
         ("resource", _) => resources(described),
+        ("data", _) => data(described, &named(&block(table))),
         (_, Header::Single) => block(table),
         (_, Header::List) => json!({ "type": "array", "items": block(table) }),
         _ => named(&block(table)),
@@ -47,6 +48,17 @@ fn resources(described: &Described) -> Value {
     };
     let types: Map<String, Value> = types.map(of).collect();
     json!({ "type": "object", "properties": types, "additionalProperties": described.is_open })
+}
+
+/// Look-ups by type; `other` is the form of what is no object of a provider.
+fn data(described: &Described, other: &Value) -> Value {
+    let types = described.providers.values().flat_map(|provider| provider.types.values());
+    let of = |ty: &std::sync::Arc<TypeSchema>| {
+        let blocks = with_description(named(&attributes::data(ty)), &ty.description);
+        (ty.name.to_string(), blocks)
+    };
+    let types: Map<String, Value> = types.filter(|ty| ty.remote).map(of).collect();
+    json!({ "type": "object", "properties": types, "additionalProperties": other })
 }
 
 /// The provider instances: one that the spec declares has the settings of its descriptor.

@@ -107,6 +107,9 @@ const FOR_EACH: Key = key(
     "One instance for each entry of a table, or for each text of a list: `each.key`, `each.value`.",
 );
 
+const PROVIDER: Key =
+    key("provider", Form::Provider, "The provider instance, where several have the type.");
+
 /// The keys of `[plumb]`.
 const PLUMB: &[Key] = &[
     DESCRIPTION,
@@ -143,8 +146,11 @@ pub const RESOURCE: &[Key] = &[
     DEPENDS_ON,
     FOR_EACH,
     key("lifecycle", Form::Table(LIFECYCLE), "The rules for changes of the object."),
-    key("provider", Form::Provider, "The provider instance, where several have the type."),
+    PROVIDER,
 ];
+
+/// The keys of a data block that are not attributes.
+pub const DATA: &[Key] = &[DEPENDS_ON, FOR_EACH, PROVIDER];
 
 /// The keys of `lifecycle`.
 pub const LIFECYCLE: &[Key] = &[
@@ -262,6 +268,14 @@ pub const TABLES: &[TableForm] = &[
         keys: CHECK,
         is_open: false,
         description: "A check: an assertion over what is live, run after an apply and by `plumb check`.",
+    },
+    TableForm {
+        name: "data",
+        header: Header::Typed,
+        one: "a data block",
+        keys: DATA,
+        is_open: true,
+        description: "A look-up of the one object that others made and that has these attributes.",
     },
     TableForm {
         name: "import",

@@ -59,7 +59,10 @@ impl Symbol {
         let kind = match self {
             Self::Variable(_) => "variable",
             Self::Local(_) => "local",
-            Self::Resource(block) => return vec!["resource", &block.ty, &block.name],
+            Self::Resource(block) => {
+                let kind = if block.is_data { "data" } else { "resource" };
+                return vec![kind, &block.ty, &block.name];
+            }
             Self::Module(_) => "module",
             Self::Provider(_) => "provider",
             Self::Output(_) => "output",
@@ -72,6 +75,7 @@ impl Symbol {
     pub fn of_path(path: &[&str]) -> Option<Self> {
         Some(match path {
             ["resource", ty, name] => Self::Resource(Block::new(*ty, *name)),
+            ["data", ty, name] => Self::Resource(Block::data(*ty, *name)),
             ["variable", name] => Self::Variable((*name).into()),
             ["local", name] => Self::Local((*name).into()),
             ["module", name] => Self::Module((*name).into()),
@@ -95,7 +99,8 @@ impl Symbol {
 
     /// The symbol of this spec that an address begins with.
     pub fn of_address(text: &str) -> Option<Self> {
-        let address: Address = match text.parse() {
+        let data = text.parse::<Block>().ok().filter(|block| block.is_data);
+        let address: Address = match data.map_or_else(|| text.parse(), |it| Ok(it.instance(None))) {
             Ok(address) => address,
             Err(_) => return Some(Self::Module(first_module(&text.parse().ok()?)?)),
         };
@@ -111,6 +116,7 @@ impl Symbol {
         match self {
             Self::Variable(name) => header(document.variables.get(name)),
             Self::Local(name) => document.locals.get(name).map(|item| item.key),
+            Self::Resource(block) if block.is_data => header(document.data.get(block)),
             Self::Resource(block) => header(document.resources.get(block)),
             Self::Module(name) => header(document.modules.get(name)),
             Self::Provider(name) => header(document.providers.get(name)),
@@ -155,6 +161,9 @@ pub fn occurrences(document: &Document) -> Vec<Occurrence> {
     }
     for (block, raw) in &document.resources {
         finder.block("resource", Some(Symbol::Resource(block.clone())), raw);
+    }
+    for (block, raw) in &document.data {
+        finder.block("data", Some(Symbol::Resource(block.clone())), raw);
     }
     for (name, item) in &document.locals {
         finder.add(Symbol::Local(name.clone()), item.key, true);

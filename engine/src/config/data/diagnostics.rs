@@ -9,7 +9,7 @@ pub(super) fn nothing_to_look_up(schema: &TypeSchema, at: Span) -> Diagnostic {
     Diagnostic::error("nothing to look up")
         .at(at)
         .label(format!("no API has a `{}`: it lives in a state only", schema.name))
-        .help("refer to the resource, or read the outputs of its state: `[data.state.NAME]`")
+        .help("refer to the resource that makes it")
 }
 
 /// An attribute by which nothing can be found.

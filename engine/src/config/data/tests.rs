@@ -64,7 +64,7 @@ fn mistakes_have_a_place_and_the_nearest_name() {
         r#"plumb.toml:2:9 error: unknown attribute [nmae] `box` has no attribute `nmae` | did you mean `name`?
         plumb.toml:3:16 error: wrong type ["large"] expected integer, found string
         plumb.toml:4:9 error: missing attribute [[data.box.b]] it says nothing of the object that is meant | give an attribute that only this object has: `id = "…"`
-        plumb.toml:5:9 error: nothing to look up [[data.value.c]] no API has a `value`: it lives in a state only | refer to the resource, or read the outputs of its state: `[data.state.NAME]`
+        plumb.toml:5:9 error: nothing to look up [[data.value.c]] no API has a `value`: it lives in a state only | refer to the resource that makes it
         plumb.toml:7:9 error: unknown resource type [[data.bx.d]] no provider has the type `bx` | did you mean `box`?
         plumb.toml:10:19 error: there is no data block `data.box.f` [data.box.f] | did you mean `data.box.a`?
         plumb.toml:11:23 error: unknown resource ["data.box.x"] there is no data block `data.box.x` | did you mean `data.box.a`?
