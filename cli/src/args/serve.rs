@@ -39,7 +39,7 @@ pub(crate) struct Serve {
     /// Requests that the management APIs take: N a second, or within windows such as
     /// `60/minute,3000/hour,50000/day`
     #[arg(long, value_name = "N")]
-    pub(crate) rate: Option<String>,
+    pub(crate) rate: Option<service::RateLimits>,
     /// The limit on the sum of the endpoints' `workers_max`
     #[arg(long, value_name = "N")]
     pub(crate) worker_quota: Option<u32>,

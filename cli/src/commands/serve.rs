@@ -60,7 +60,7 @@ fn options(base: &Path, args: &Serve) -> Result<Options, CommandError> {
     options.until_idle = args.until_idle;
     options.verbose = log::has_requests();
     if let Some(rate) = &args.rate {
-        options.rate = rate.parse().map_err(CommandError::new)?;
+        options.rate.clone_from(rate);
     }
     options.worker_quota = args.worker_quota;
     options.access_log = !args.no_access_log;

@@ -14,10 +14,14 @@ use crate::support::{Service, attributes};
 const CREATES: usize = 240;
 const RATE: u32 = 60;
 
+fn limits() -> service::RateLimits {
+    RATE.to_string().parse().expect("a number is a rate")
+}
+
 /// Most calls are accepted the first time, and the rate that the service allows is used.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_rate_is_learned() {
-    let service = Service::with(|options| options.rate = Some(RATE)).await;
+    let service = Service::with(|options| options.rate = limits()).await;
     let provider = Arc::new(service.provider());
     let refused = Arc::new(AtomicUsize::new(0));
     let began = Instant::now();
