@@ -110,7 +110,7 @@ fn is_reference(mut expr: &Expr) -> bool {
     matches!(&expr.kind, Kind::Root(_))
 }
 
-/// What is shown of a part; none where its own parts say more, or nothing can be shown.
+/// The text that shows a part; none where its parts say more, or nothing can be shown.
 fn value(expr: &Expr, datum: &Datum) -> Option<String> {
     let name = shortened(&expr.to_string());
     if !datum.sensitive.is_empty() || datum.value.holds_sealed() {

@@ -46,7 +46,7 @@ pub struct WrittenView {
 }
 
 impl WrittenView {
-    /// What was written into files of these names.
+    /// Returns the views of all changes that were written into the files of these names.
     pub fn all(written: &[Written], sources: &Sources) -> Vec<Self> {
         let view = |written: &Written| Self {
             address: written.block.to_string(),

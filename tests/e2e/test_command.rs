@@ -60,7 +60,7 @@ fn failures_are_shown_with_their_values() {
     let project = Project::new(SPEC);
     project.write("a.test.toml", TEST.replace("size == 20", "size == 21"));
     let ran = project.run(&["test"]).expect(1);
-    for words in ["FAILED  grown", "--> a.test.toml:", "plan.summary.update is 1", "is 20"] {
+    for words in ["FAILED  grown", "--> a.test.toml:", "`plan.summary.update` is 1", "is 20"] {
         assert!(ran.stdout.contains(words), "{words}: {}", ran.said());
     }
     assert!(ran.stdout.contains("2 passed, 1 failed."), "{}", ran.said());

@@ -98,7 +98,7 @@ impl StepContext<'_> {
         }
     }
 
-    /// What is said of a condition that does not hold: with the values as the state has them, which hides secrets.
+    /// The error of a condition that does not hold: with the values as the state has them, which hides secrets.
     fn not_met(&self, open: &OpenCondition) -> StepError {
         let nothing = BTreeMap::new();
         let scope = FillScope { clear: &nothing, ..self.scope() };

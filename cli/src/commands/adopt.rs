@@ -81,7 +81,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// How the spec is resolved: variables may have no value, and all types are asked for.
+    /// Returns the options under which the spec is resolved: variables may have no value, and all types are asked for.
     fn spec_args(&self) -> SpecArgs {
         SpecArgs { unset: true, all_types: true, ..self.args.spec.clone() }
     }

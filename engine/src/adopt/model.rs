@@ -101,7 +101,7 @@ impl Found {
     }
 }
 
-/// What a block says of an object.
+/// The content of a block that describes an object.
 pub(super) struct Content {
     /// The object.
     pub(super) place: Place,
@@ -121,7 +121,7 @@ pub(super) struct Content {
     pub(super) allow_unknown: Vec<Name>,
     /// The variables that it needs.
     pub(super) variables: Vec<AdoptedVariable>,
-    /// What is to be said about it.
+    /// The notes about it for the user.
     pub(super) notes: Vec<Diagnostic>,
 }
 

@@ -20,7 +20,7 @@ const SEVERITIES: [&str; 2] = ["deny", "warn"];
 pub struct PolicyConfig {
     /// Its header's place.
     pub header: Span,
-    /// What it looks at.
+    /// The part of the plan that it judges.
     pub subject: Subject,
     /// The condition.
     pub assert: SpecExpr,
@@ -30,7 +30,7 @@ pub struct PolicyConfig {
     pub severity: Severity,
 }
 
-/// What a policy looks at.
+/// The part of the plan that a policy judges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// The whole plan.
@@ -157,7 +157,7 @@ fn policy(
     Some(PolicyConfig { header: raw.header, subject, assert, message, severity })
 }
 
-/// What a policy looks at; none for a type that there is not. A policy from a file of its own may be for types that
+/// The part of the plan that a policy judges; none for a type that there is not. A policy from a file of its own may be for types that
 /// this spec does not know.
 fn subject(
     checker: &mut Checker<'_>,

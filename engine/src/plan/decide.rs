@@ -405,7 +405,7 @@ fn as_written<'a>(live: &Live<'a>, change: &Change, key: &SealKey) -> Live<'a> {
     Live { object, attributes, stored }
 }
 
-/// What to write into the spec to keep what changed outside, and may be shown. What the spec says already is not
+/// The lines for the spec that keep what changed outside and may be shown. A line that the spec has already is not
 /// proposed.
 fn proposal(resource: &ResourceConfig, drift: &Drift) -> Option<String> {
     let live = drift.after.as_ref()?;

@@ -20,7 +20,7 @@ pub(in crate::plan) struct Findings {
     pub(in crate::plan) seen: Vec<Record>,
     /// Values that calls would send and that nobody has.
     pub(in crate::plan) lacks: Vec<Lack>,
-    /// What look-ups need beside what was observed.
+    /// The reads that look-ups need beside the observations.
     pub(in crate::plan) requests: Vec<DataRequest>,
     /// Objects outside the state that bear a name which the plan gives, by the address that it gives it to.
     pub(in crate::plan) namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,

@@ -79,7 +79,7 @@ pub struct Plan {
     /// either, the plan must not be applied.
     #[serde(skip)]
     pub lacks: Vec<Lack>,
-    /// What must be read before the plan can be made: it is to be made again with the answers.
+    /// The reads without which the plan cannot be made: it is to be made again with the answers.
     #[serde(skip)]
     pub requests: Vec<DataRequest>,
 }

@@ -153,7 +153,7 @@ struct Writer<'a> {
     config: &'a Config,
     sources: &'a Sources,
     documents: BTreeMap<FileId, DocumentMut>,
-    /// What was written: the block, the attribute and its new value.
+    /// The written changes: the block, the attribute and its new value.
     done: Vec<(&'a ResourceConfig, Name, Value)>,
 }
 

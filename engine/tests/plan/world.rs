@@ -106,14 +106,14 @@ impl World {
         known.chain(depends).collect::<Vec<_>>().join(", ")
     }
 
-    /// What the plan of a spec would send and nobody has.
+    /// The secrets that the plan of a spec would send and nobody has.
     pub(crate) fn lacks(&self, spec: &str) -> String {
         let Planned { plan, .. } = self.plan(spec, &Options::default());
         let lacks = plan.lacks.iter().map(|lack| lack.diagnostic().summary);
         lacks.collect::<Vec<_>>().join("\n")
     }
 
-    /// How an apply computes the secrets of an object.
+    /// The way in which an apply computes the secrets of an object.
     pub(crate) fn secrets(&self, spec: &str, address: &str) -> String {
         let Planned { plan, .. } = self.plan(spec, &Options::default());
         let change = plan.change(&address.parse().unwrap()).unwrap();

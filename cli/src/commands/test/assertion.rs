@@ -3,15 +3,12 @@
 use std::collections::BTreeMap;
 
 use engine::address::{Address, Block};
-use engine::expression::evaluate::{Scope, evaluate};
-use engine::expression::{Expr, Kind, Root, visit};
-use engine::stored::{from_json, to_json};
+use engine::condition::{Verdict, judge};
+use engine::expression::evaluate::Scope;
+use engine::expression::{Expr, Root};
+use engine::stored::from_json;
 use engine::value::{Attributes, Datum, Value};
 use serde_json::Value as Json;
-
-/// The most values of a failed assertion that are shown, and the longest of them in bytes.
-const SHOWN_MAX: usize = 8;
-const VALUE_MAX: usize = 300;
 
 /// The plan, outputs and objects after a step.
 pub(super) struct World {
@@ -41,58 +38,18 @@ impl World {
         Self { words, objects }
     }
 
-    /// Returns nothing if an assertion holds, else the reason in lines.
+    /// Returns nothing if an assertion holds, else the reason: the values that made it false, or why there is no answer.
     pub(super) fn failure(&self, expr: &Expr) -> Option<String> {
-        match evaluate(expr, self) {
-            Ok(Datum { value: Value::Bool(true), .. }) => None,
-            Ok(Datum { value: Value::Bool(false), .. }) => Some(self.values(expr)),
-            Ok(datum) => Some(format!("it is no boolean: {}", shown(&datum.value))),
-            Err(error) => {
+        match judge(expr, None, self) {
+            Verdict::Holds => None,
+            Verdict::Broken(broken) => Some(broken.values),
+            Verdict::Unknown => Some("it refers to something that is not known".to_owned()),
+            Verdict::Unclear(error) => {
                 let help = error.help.map(|help| format!("\n{help}")).unwrap_or_default();
                 Some(error.message + &help)
             }
         }
     }
-
-    /// The values of the references of an expression, each in a line.
-    fn values(&self, expr: &Expr) -> String {
-        let mut lines: Vec<String> = Vec::new();
-        let mut inside: Vec<Expr> = Vec::new();
-        visit::walk(expr, &mut |part| {
-            if !is_reference(part) || inside.contains(part) {
-                return;
-            }
-            bases(part, &mut inside);
-            if let Ok(datum) = evaluate(part, self) {
-                lines.push(format!("{} is {}", part, shown(&datum.value)));
-            }
-        });
-        lines.dedup();
-        lines.truncate(SHOWN_MAX);
-        lines.join("\n")
-    }
-}
-
-/// Returns true for a name and for a part of what it names.
-fn is_reference(expr: &Expr) -> bool {
-    match &expr.kind {
-        Kind::Root(Root::Named(_) | Root::Resource(_)) => true,
-        Kind::Attribute(base, _) => is_reference(base),
-        Kind::Index(base, index) => is_reference(base) && matches!(index.kind, Kind::Literal(_)),
-        _ => false,
-    }
-}
-
-/// Adds the parts that a reference goes through.
-fn bases(expr: &Expr, inside: &mut Vec<Expr>) {
-    if let Kind::Attribute(base, _) | Kind::Index(base, _) = &expr.kind {
-        inside.push((**base).clone());
-        bases(base, inside);
-    }
-}
-
-fn shown(value: &Value) -> String {
-    render::safe::capped(&to_json(value).to_string(), VALUE_MAX)
 }
 
 impl Scope for World {
@@ -159,15 +116,18 @@ mod tests {
     fn assertions_see_plan_outputs_and_objects() {
         for (text, result) in [
             ("plan.summary.create == 2", "holds"),
-            ("plan.summary.create == 3", "plan.summary.create is 2"),
+            ("plan.summary.create == 3", "`plan.summary.create` is 2"),
             ("endpoint.chat.workers_max <= 3 && value.a[\"x\"].input == 1", "holds"),
             ("length(value.a) == 1", "holds"),
-            ("startswith(outputs.url, \"https\")", "outputs.url is \"http://x\""),
+            ("startswith(outputs.url, \"https\")", "`outputs.url` is \"http://x\""),
             (
                 "objects[\"endpoint.chat\"].workers_max > 3",
-                "objects[\"endpoint.chat\"].workers_max is 3",
+                "`objects[\"endpoint.chat\"].workers_max` is 3",
             ),
-            ("endpoint.chat.workers_max", "it is no boolean: 3"),
+            (
+                "endpoint.chat.workers_max",
+                "this is neither true nor false\nwrite a condition, such as `self.workers > 0`",
+            ),
             ("endpoint.other.id == 1", "there is no endpoint.other in the state after this step"),
         ] {
             assert_eq!(failure(text), result, "{text}");

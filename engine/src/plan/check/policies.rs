@@ -147,7 +147,7 @@ fn is_known_in_time(open: &OpenCondition, draft: &Draft) -> bool {
     is_there
 }
 
-/// What a policy sees of one change.
+/// The values of one change that a policy sees.
 struct Facts {
     texts: [(&'static str, Value); 6],
     old: Datum,

@@ -29,7 +29,7 @@ use crate::sorted::Set;
 use crate::state::{Object, ObjectId};
 use crate::value::{Attributes, Value};
 
-/// What was decided of the objects that triggers name, and of those that look-ups come after.
+/// The decisions about the objects that triggers name, and of those that look-ups come after.
 #[derive(Default)]
 pub(in crate::plan) struct Changing {
     /// The blocks that are named: what becomes of others is not kept.

@@ -27,7 +27,7 @@ pub(super) struct Condition {
     pub(super) is_secret: bool,
 }
 
-/// Why there is not exactly one object.
+/// The reason that there is not exactly one object.
 #[derive(Debug)]
 pub(super) enum Miss {
     /// No object bears all attributes.
