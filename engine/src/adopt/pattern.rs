@@ -1,31 +1,14 @@
 //! Patterns of names.
 
+use crate::expression::functions::globs;
+
 /// Returns true if a name matches a pattern, in which `*` stands for any text and `?` for one character.
 pub fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), name.chars().collect());
-    let (mut at, mut here) = (0, 0);
-    // The last `*`, and the place that it reaches to so far.
-    let mut star: Option<(usize, usize)> = None;
-    while here < name.len() {
-        match (pattern.get(at), star) {
-            (Some('*'), _) => {
-                star = Some((at, here));
-                at += 1;
-            }
-            (Some(c), _) if *c == '?' || *c == name[here] => {
-                at += 1;
-                here += 1;
-            }
-            (_, Some((begin, reached))) => {
-                star = Some((begin, reached + 1));
-                at = begin + 1;
-                here = reached + 1;
-            }
-            (_, None) => return false,
-        }
-    }
-    pattern[at..].iter().all(|c| *c == '*')
+    let characters = |text: &str| text.chars().collect::<Vec<char>>();
+    let is_star = |piece: &char| *piece == '*';
+    globs::matches(&characters(pattern), &characters(name), &is_star, &|piece, character| {
+        *piece == '?' || piece == character
+    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod collections;
 mod digests;
 mod encodings;
 mod formats;
-pub(super) mod globs;
+pub(crate) mod globs;
 mod gzip;
 mod networks;
 mod numbers;

@@ -58,7 +58,7 @@ impl Piece {
 
 /// Returns true if a sequence is what pieces say, of which some stand for any items: goes back to the last such
 /// piece where it has to, so it takes the product of both lengths at most.
-fn matches<P, T>(
+pub(crate) fn matches<P, T>(
     pieces: &[P],
     items: &[T],
     is_star: &dyn Fn(&P) -> bool,
