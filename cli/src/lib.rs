@@ -12,6 +12,7 @@ mod child_service;
 mod commands;
 #[cfg(debug_assertions)]
 mod crash_injection;
+mod descriptor_source;
 #[cfg(test)]
 mod docs;
 mod environment;

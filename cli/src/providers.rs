@@ -21,6 +21,7 @@ use provider_port::Provider as _;
 use provider_serverless::jobs::Jobs;
 
 use crate::child_service::{self, ChildService};
+use crate::descriptor_source::{DescriptorSource, SOURCES, is_source, secret_setting};
 use crate::environment::{self, all_readable};
 use crate::error::CommandError;
 use crate::folder::Folder;
@@ -47,6 +48,15 @@ pub(crate) struct Described {
     descriptors: BTreeSet<String>,
 }
 
+/// The author of a descriptor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Author {
+    /// Plumb, with which it comes.
+    Plumb,
+    /// Whoever wrote the spec.
+    Spec,
+}
+
 struct Instance {
     descriptor: Descriptor,
     /// The place in the spec that declares it.
@@ -58,6 +68,7 @@ struct Instance {
     open: bool,
     /// True if it is the serverless provider.
     serverless: bool,
+    author: Author,
     /// True if the spec asks for the service on this machine.
     local: bool,
 }
@@ -244,6 +255,7 @@ impl Described {
             settings,
             open: false,
             serverless: true,
+            author: Author::Plumb,
             local,
         };
         self.instances.insert(provider_serverless::NAME.into(), instance);
@@ -276,7 +288,7 @@ impl Described {
     ) -> Result<(), CommandError> {
         let mut values = BTreeMap::new();
         let is_serverless =
-            &**name == provider_serverless::NAME && !settings.values.contains_key("descriptor");
+            &**name == provider_serverless::NAME && !settings.values.keys().any(is_source);
         let is_text = |key: &Name| !(is_serverless && &**key == LOCAL);
         for (key, setting) in settings.values.iter().filter(|(key, _)| is_text(key)) {
             match setting.value.value.as_str() {
@@ -287,14 +299,23 @@ impl Described {
                 ),
             }
         }
-        let descriptor = match values.remove("descriptor") {
-            Some(_) if secret_descriptor(settings, diagnostics) => None,
-            Some(path) => {
+        let source = DescriptorSource::of(settings, &mut values, diagnostics);
+        let is_of_plumb = is_serverless || matches!(source, Some(DescriptorSource::Catalog(_)));
+        let author = if is_of_plumb { Author::Plumb } else { Author::Spec };
+        let descriptor = match source {
+            Some(DescriptorSource::Refused) => None,
+            Some(DescriptorSource::Catalog(text)) => {
+                let file = sources.add(format!("the descriptor of {name}"), text.to_owned());
+                let (descriptor, found) = provider_http::load(text, file);
+                diagnostics.extend(found);
+                descriptor
+            }
+            Some(DescriptorSource::Path(path)) => {
                 self.descriptors.insert(path.clone());
                 load(folder, &path, settings, (sources, diagnostics))
             }
             // What it says has no value; why was said.
-            None if settings.open.contains("descriptor") => None,
+            None if SOURCES.iter().any(|key| settings.open.contains(*key)) => None,
             None if &**name == provider_builtin::NAME => return Ok(()),
             None if &**name == provider_serverless::NAME => Some(serverless()?),
             None => {
@@ -315,7 +336,7 @@ impl Described {
         values.retain(|key, _| descriptor.settings().contains(key.as_str()));
         // A setting that is none leaves open, too, what was meant by it.
         let given = settings.values.keys();
-        let given = given.filter(|key| &***key != "descriptor" && is_text(key)).count();
+        let given = given.filter(|key| !is_source(key) && is_text(key)).count();
         let (header, open) =
             (Some(settings.header), !settings.open.is_empty() || values.len() < given);
         let instance = Instance {
@@ -324,6 +345,7 @@ impl Described {
             settings: values,
             open,
             serverless: is_serverless,
+            author,
             local,
         };
         self.instances.insert(name.clone(), instance);
@@ -525,7 +547,7 @@ impl Instance {
     /// Returns the settings of the provider in the spec and the environment.
     fn called<'a>(&self, environment: Environment<'a>) -> Settings<'a> {
         let settings = self.settings.iter();
-        let all = Settings::new(environment).beside_spec(!self.serverless);
+        let all = Settings::new(environment).beside_spec(self.author == Author::Spec);
         settings.fold(all, |all, (key, value)| all.set(key, value))
     }
 }
@@ -546,7 +568,8 @@ fn load(
     let text = match crate::named_files::read(folder, path) {
         Ok(text) => text,
         Err(why) => {
-            let span = settings.values.get("descriptor").map_or(settings.header, |s| s.span);
+            let given = settings.values.iter().find(|(key, _)| is_source(key));
+            let span = given.map_or(settings.header, |(_, setting)| setting.span);
             let summary = format!("the descriptor {path} cannot be used");
             diagnostics.push(
                 Diagnostic::error(summary)
@@ -579,25 +602,6 @@ fn refuse_secrets(
     }
 }
 
-/// Returns true if the path of the descriptor is a secret, which is then said: messages show the path.
-fn secret_descriptor(settings: &ProviderSettings, diagnostics: &mut Diagnostics) -> bool {
-    let path = settings.values.get("descriptor").filter(|path| !path.value.sensitive.is_empty());
-    if let Some(path) = path {
-        diagnostics.push(secret_setting("descriptor", path.span));
-    }
-    path.is_some()
-}
-
-fn secret_setting(key: &str, span: Span) -> Diagnostic {
-    Diagnostic::error(format!("the setting `{key}` of a provider must not be sensitive"))
-        .at(span)
-        .detail(
-            "Addresses are shown in messages, and a secret in one goes to whoever the address \
-             names, already when a plan is made.",
-        )
-        .help("use what is not sensitive; a key belongs into the environment")
-}
-
 /// Says which settings the provider does not have.
 fn report_unknown(
     descriptor: &Descriptor,
@@ -608,7 +612,7 @@ fn report_unknown(
     let mut known = descriptor.settings();
     known.extend(serverless.then_some(LOCAL));
     for (key, setting) in &settings.values {
-        if &**key == "descriptor" || known.contains(&**key) {
+        if is_source(key) || known.contains(&**key) {
             continue;
         }
         let provider = descriptor.name();
@@ -636,7 +640,10 @@ fn engine_types(builtin: &Builtin) -> BTreeSet<Name> {
 fn no_descriptor(name: &Name, settings: &ProviderSettings) -> Diagnostic {
     Diagnostic::error(format!("there is no provider `{name}`"))
         .at(settings.header)
-        .help("name its descriptor: descriptor = \"./acme.provider.toml\"")
+        .help(
+            "name its descriptor, `descriptor = \"./acme.provider.toml\"`, or one that comes with Plumb, such as \
+             `source = \"catalog:rabbitmq\"`",
+        )
 }
 
 fn first(diagnostics: &Diagnostics) -> String {

@@ -283,5 +283,6 @@ fn status(report: &Report) -> Status {
     let holds = |condition: bool, status| if condition { status } else { Status::Done };
     holds(!report.in_doubt.is_empty(), Status::InDoubt)
         .or(holds(report.summary.cancelled, Status::Cancelled))
+        .or(holds(report.is_outdated, Status::Stale))
         .or(holds(!report.failures.is_empty(), Status::Failed))
 }

@@ -176,6 +176,8 @@ pub struct Attribute {
     /// True if no API knows it: it lives in the spec and the state, for calls to be made with, and has
     /// its value once a call was made, whatever that sends.
     pub local: bool,
+    /// True if calls are made on condition that it has not changed, such as a version: each refresh reads it.
+    pub conditional: bool,
     /// True if it changes by itself: never drift, and unknown after any change of the object.
     pub volatile: bool,
     /// The expression by which it follows from the object's other attributes, by name; computed without the API.
@@ -211,6 +213,7 @@ impl Attribute {
             data_loss: false,
             seen_in: SeenIn::List,
             local: false,
+            conditional: false,
             volatile: false,
             derived: None,
             follows: None,

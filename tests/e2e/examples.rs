@@ -94,7 +94,10 @@ pub(crate) fn compare(example: &str, file: &str, text: &str) {
 #[test]
 fn every_example_has_a_test() {
     let examples = names(&folder());
-    assert_eq!(examples, ["acme", "environments", "glue", "quickstart", "regions", "team"]);
+    assert_eq!(
+        examples,
+        ["acme", "environments", "glue", "powerdns", "quickstart", "rabbitmq", "regions", "team"]
+    );
 }
 
 #[test]

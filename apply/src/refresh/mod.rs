@@ -255,14 +255,14 @@ pub(crate) fn unreadable(ty: &Name, source: provider_port::Error) -> ApplyError 
     ApplyError::Refresh { ty: ty.to_string(), source }
 }
 
-/// Returns true if lists do not show all that is needed of an object: what the spec manages, and what an
-/// update sends along as it is, because the API takes whole objects.
+/// Returns true if lists do not show all that is needed of an object: what the spec manages, what an update sends
+/// along as it is, because the API takes whole objects, and what calls are made on condition of.
 fn needs_read(known: &Known<'_>) -> bool {
     let Known { object, schema, .. } = known;
     let mut unlisted = schema.attributes.iter().filter(|(_, it)| it.seen_in == SeenIn::Read);
     unlisted.any(|(name, attribute)| {
         let is_sent_along = attribute.presence != Presence::Computed && sends_all(schema);
-        object.managed.contains(name) || is_sent_along
+        object.managed.contains(name) || is_sent_along || attribute.conditional
     })
 }
 

@@ -88,6 +88,8 @@ pub struct Report {
     pub summary: Summary,
     /// The steps that failed.
     pub failures: Vec<Failure>,
+    /// True if an object changed outside since the plan looked, and a call was refused for it.
+    pub is_outdated: bool,
     /// The addresses of which nobody knows what happened.
     pub in_doubt: Vec<Address>,
     /// The steps that did not begin because the run was stopped.

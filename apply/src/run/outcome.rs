@@ -143,6 +143,7 @@ impl Run<'_> {
         let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         let outcome = Outcome::NoEffect { reason: error.message.clone() };
         self.session.record(Record::Finished { call: flight.started.call, outcome })?;
+        self.reporter.report.is_outdated |= error.is_outdated;
         self.fail_step(id, StepError::from(error));
         Ok(())
     }

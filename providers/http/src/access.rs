@@ -5,21 +5,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use engine::address::Name;
 use engine::diagnostics::{Diagnostic, Diagnostics, nearest};
 use url::Url;
 
-use crate::descriptor::model::{Auth, Descriptor, Source};
+use crate::asked_keys::{Asked, TokenRequest};
+use crate::descriptor::auth::TOKEN;
+use crate::descriptor::model::{Api, Auth, Descriptor, Place, Source, TokenModel};
 use crate::key::Key;
+use crate::key_lookup::{self, look_up};
 use crate::settings::{Origin, Settings};
 use crate::trust;
 
 /// The addresses and the key of a configured provider.
-#[derive(Debug)]
 pub(crate) struct Access {
     /// By API. One that is not there has no address, and nothing can be called.
     pub(crate) addresses: BTreeMap<Name, Url>,
-    pub(crate) key: Option<Key>,
+    /// The keys that are there, by name.
+    pub(crate) keys: BTreeMap<Name, Key>,
+    /// The ways to ask for other keys, by name.
+    pub(crate) asked: BTreeMap<Name, Asked>,
     /// The APIs whose addresses only a spec, or a file beside it, names.
     pub(crate) unproven: BTreeSet<Name>,
 }
@@ -28,19 +35,12 @@ impl Access {
     /// Looks everything up; what is missing shows when it is needed, what is wrong shows now.
     pub(crate) fn of(descriptor: &Descriptor, settings: &Settings<'_>) -> (Self, Diagnostics) {
         let mut diagnostics = unknown_settings(descriptor, settings);
-        let key = descriptor.key.as_ref().and_then(|source| look_up(source, settings));
-        if let (Some(source), Some((text, origin))) = (&descriptor.key, &key)
-            && !is_sendable(text.trim())
-        {
-            diagnostics.push(bad_key(&descriptor.name, source, *origin));
+        let mut found = key_lookup::keys(descriptor, settings, &mut diagnostics);
+        if let Some(token) = &descriptor.token {
+            let request = token_request(token, &found.keys, settings, &mut diagnostics);
+            found.asked.extend(request.map(|request| (TOKEN.into(), Asked::Token(request))));
         }
-        if let (Some(Source { env: Some(variable), .. }), Some((_, Origin::Environment))) =
-            (&descriptor.key, &key)
-            && !trust::may_read_key(&descriptor.name, variable, settings)
-        {
-            diagnostics.push(trust::foreign_key(&descriptor.name, variable));
-        }
-        let key = key.map(|(text, _)| Key::new(text.trim()));
+        let key_lookup::FoundKeys { keys, asked } = found;
         let (mut addresses, mut unproven) = (BTreeMap::new(), BTreeSet::new());
         for (name, api) in &descriptor.apis {
             let Some((text, origin)) = look_up(&api.address, settings) else { continue };
@@ -53,7 +53,7 @@ impl Access {
             };
             let default = api.address.default.as_ref().and_then(|text| parse(text).ok());
             if !trust::is_believed((&url, origin), default.as_ref(), settings) {
-                if key.is_some() && api.auth.is_some() {
+                if sends_secret(descriptor, api, (&keys, &asked)) {
                     diagnostics.push(trust::untrusted(name, &url, origin, &api.address));
                     continue;
                 }
@@ -61,7 +61,13 @@ impl Access {
             }
             addresses.insert(name.clone(), url);
         }
-        (Self { addresses, key, unproven }, diagnostics)
+        (Self { addresses, keys, asked, unproven }, diagnostics)
+    }
+
+    /// The keys that are secrets.
+    pub(crate) fn secrets(&self, descriptor: &Descriptor) -> impl Iterator<Item = &Key> {
+        let is_secret = |name: &Name| descriptor.keys.get(name).is_none_or(|key| !key.public);
+        self.keys.iter().filter(move |(name, _)| is_secret(name)).map(|(_, key)| key)
     }
 
     /// Returns true if all addresses lead to this machine.
@@ -78,16 +84,59 @@ pub(crate) fn missing(descriptor: &Descriptor, access: &Access) -> Diagnostics {
             diagnostics.push(no_address(name, &api.address));
         }
     }
-    if let (Some(source), None) = (&descriptor.key, &access.key)
-        && descriptor.apis.values().any(|api| api.auth.is_some())
+    let mut used: BTreeSet<&Name> = descriptor.apis.values().flat_map(Api::key_names).collect();
+    if let Some(token) = descriptor.token.as_ref().filter(|_| used.iter().any(|it| &***it == TOKEN))
     {
-        let hint = hint(source);
-        diagnostics.push(
-            Diagnostic::error(format!("there is no key for the provider {}", descriptor.name))
-                .help(hint),
-        );
+        used.extend(token.key_names());
+        let has_address = !matches!(&token.address, Source { default: None, .. });
+        if !has_address && !access.asked.contains_key(TOKEN) {
+            diagnostics.push(no_address(TOKEN, &token.address));
+        }
+    }
+    for (name, key) in descriptor.keys.iter().filter(|(name, _)| used.contains(name)) {
+        if !access.keys.contains_key(name) && !access.asked.contains_key(name) {
+            let what = format!("there is no {name} for the provider {}", descriptor.name);
+            diagnostics.push(Diagnostic::error(what).help(hint(&key.source)));
+        }
     }
     diagnostics
+}
+
+/// The request for a token; none while its address or one of its keys is missing.
+fn token_request(
+    token: &TokenModel,
+    keys: &BTreeMap<Name, Key>,
+    settings: &Settings<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<TokenRequest> {
+    let (text, origin) = look_up(&token.address, settings)?;
+    let url = match parse(&text) {
+        Ok(url) => url,
+        Err(reason) => {
+            diagnostics.push(bad_address(TOKEN, &token.address, origin, reason));
+            return None;
+        }
+    };
+    let default = token.address.default.as_ref().and_then(|text| parse(text).ok());
+    if !trust::is_believed((&url, origin), default.as_ref(), settings) {
+        diagnostics.push(trust::untrusted(TOKEN, &url, origin, &token.address));
+        return None;
+    }
+    let key = |name: &Name| keys.get(name).map(Key::reveal);
+    let client = token.client.fill(&key).ok()?;
+    let secret = token.secret.fill(&key).ok()?;
+    Some(TokenRequest { url, client, secret, scope: token.scope.clone() })
+}
+
+/// Returns true if calls to an API are sent with a secret that is there, or can be asked for.
+fn sends_secret(
+    descriptor: &Descriptor,
+    api: &Api,
+    (keys, asked): (&BTreeMap<Name, Key>, &BTreeMap<Name, Asked>),
+) -> bool {
+    let is_secret = |name: &Name| descriptor.keys.get(name).is_none_or(|key| !key.public);
+    let is_there = |name: &Name| keys.contains_key(name) || asked.contains_key(name);
+    api.key_names().into_iter().any(|name| is_there(name) && is_secret(name))
 }
 
 /// Returns a sentence that tells how to set a text.
@@ -102,6 +151,12 @@ pub(crate) fn hint(source: &Source) -> String {
     }
 }
 
+/// Returns the sentences that tell how to set the keys.
+pub(crate) fn key_hint(descriptor: &Descriptor) -> String {
+    let hints = descriptor.keys.values().map(|key| hint(&key.source));
+    hints.collect::<Vec<_>>().join("; ")
+}
+
 fn no_address(api: &str, source: &Source) -> Diagnostic {
     Diagnostic::error(format!("there is no address for the API {api}")).help(hint(source))
 }
@@ -111,19 +166,6 @@ fn bad_address(api: &str, source: &Source, origin: Origin, reason: &str) -> Diag
     Diagnostic::error(format!("the address of the API {api} cannot be used"))
         .detail(format!("{given} gives an address that {reason}."))
         .help("write it like https://host/path or http://127.0.0.1:8080/path")
-}
-
-/// Returns true if a text can stand in a header: what cannot would only fail at the first call, and there
-/// look as if the address were wrong.
-fn is_sendable(key: &str) -> bool {
-    key.chars().all(|letter| !letter.is_control())
-}
-
-fn bad_key(provider: &str, source: &Source, origin: Origin) -> Diagnostic {
-    let given = source.given(origin);
-    Diagnostic::error(format!("the key for the provider {provider} cannot be sent"))
-        .detail(format!("{given} holds a line break or another control character."))
-        .help("copy the key once more, as one line")
 }
 
 fn unknown_settings(descriptor: &Descriptor, settings: &Settings<'_>) -> Diagnostics {
@@ -143,46 +185,29 @@ fn unknown_settings(descriptor: &Descriptor, settings: &Settings<'_>) -> Diagnos
         .collect()
 }
 
-impl Source {
-    /// Returns the origin of a text, in words.
-    fn given(&self, origin: Origin) -> String {
-        match origin {
-            Origin::Environment => self.env.clone().unwrap_or_default(),
-            Origin::Setting => format!("`{}`", self.setting.clone().unwrap_or_default()),
-            Origin::Default => "the descriptor".to_owned(),
-        }
-    }
-}
-
 impl Descriptor {
     /// Returns true if a setting of a provider block is the key. Any other is shown, in messages and in
     /// addresses.
     pub fn is_key(&self, setting: &str) -> bool {
-        self.key.as_ref().is_some_and(|key| key.setting.as_deref() == Some(setting))
+        let mut secret = self.keys.values().filter(|key| !key.public);
+        secret.any(|key| key.source.setting.as_deref() == Some(setting))
+    }
+
+    fn sources(&self) -> impl Iterator<Item = &Source> {
+        let keys = self.keys.values().map(|key| &key.source);
+        let token = self.token.iter().map(|token| &token.address);
+        self.apis.values().map(|api| &api.address).chain(token).chain(keys)
     }
 
     /// The keys that a provider block of the spec may hold.
     pub fn settings(&self) -> BTreeSet<&str> {
-        let sources = self.apis.values().map(|api| &api.address).chain(&self.key);
-        sources.filter_map(|source| source.setting.as_deref()).collect()
+        self.sources().filter_map(|source| source.setting.as_deref()).collect()
     }
 
     /// The variables of the environment that addresses and the key are read from.
     pub fn variables(&self) -> BTreeSet<&str> {
-        let sources = self.apis.values().map(|api| &api.address).chain(&self.key);
-        sources.filter_map(|source| source.env.as_deref()).collect()
+        self.sources().filter_map(|source| source.env.as_deref()).collect()
     }
-}
-
-fn look_up(source: &Source, settings: &Settings<'_>) -> Option<(String, Origin)> {
-    let environment = source.env.as_ref().and_then(|name| (settings.environment)(name));
-    let setting = source.setting.as_ref().and_then(|name| settings.values.get(name).cloned());
-    let given = |text: Option<String>, origin| {
-        text.filter(|text| !text.trim().is_empty()).map(|text| (text, origin))
-    };
-    given(environment, Origin::Environment)
-        .or_else(|| given(setting, Origin::Setting))
-        .or_else(|| given(source.default.clone(), Origin::Default))
 }
 
 /// An address without a slash at its end, so paths can be appended.
@@ -203,17 +228,33 @@ fn parse(text: &str) -> Result<Url, &'static str> {
     Ok(url)
 }
 
-/// A key where an API wants it: a header, or a query pair.
-pub(crate) fn credentials(auth: &Auth, key: &Key) -> (Option<(String, String)>, Option<String>) {
-    match auth {
-        Auth::Header { name, before, after } => {
-            (Some((name.clone(), format!("{before}{}{after}", key.reveal()))), None)
-        }
-        Auth::Query { name, before, after } => {
-            let value = format!("{before}{}{after}", key.reveal());
-            (None, Some(crate::template::query_pair(name, &value)))
+/// The keys of a call where its API wants them: headers, and pairs of the query. The error is the name of a key that
+/// is not there.
+pub(crate) fn credentials(api: &Api, keys: &BTreeMap<Name, Key>) -> Result<Credentials, Name> {
+    let key = |name: &Name| keys.get(name).map(Key::reveal);
+    let mut credentials = Credentials::default();
+    for Auth { place, value, is_basic } in &api.auth {
+        let text = value.fill(&key)?;
+        let text = if *is_basic { format!("Basic {}", STANDARD.encode(text)) } else { text };
+        match place {
+            Place::Header(name) => credentials.headers.push((name.clone(), text)),
+            Place::Query(name) => {
+                credentials.query.push(crate::template::query_pair(name, &text));
+            }
         }
     }
+    for (name, text) in &api.headers {
+        credentials.headers.push((name.clone(), text.fill(&key)?));
+    }
+    Ok(credentials)
+}
+
+/// The headers and the query that a call is sent with. Has no `Debug`: it holds keys.
+#[derive(Default)]
+pub(crate) struct Credentials {
+    pub(crate) headers: Vec<(String, String)>,
+    /// Encoded pairs.
+    pub(crate) query: Vec<String>,
 }
 
 #[cfg(test)]

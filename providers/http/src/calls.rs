@@ -17,11 +17,13 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::access::{Access, credentials, hint};
+use crate::access::{Access, credentials, hint, key_hint};
+use crate::asked_keys::AskedKeys;
 use crate::classify::{self, Context, Failure};
 use crate::client::Client;
 use crate::descriptor::model::{Api, Descriptor, Method};
 use crate::graphql::{self, Answer, Selection};
+use crate::key::Key;
 use crate::limits::{Limiter, Turn};
 use crate::link;
 use crate::masker::Masker;
@@ -49,6 +51,8 @@ pub(crate) struct Caller {
     pub(crate) settle: Duration,
     pub(crate) masker: Masker,
     key_hint: String,
+    /// The keys that are asked for when they are needed.
+    asked_keys: AskedKeys,
     attempts: AtomicU64,
 }
 
@@ -62,6 +66,8 @@ pub(crate) struct Prepared<'a> {
     pub(crate) mutation: bool,
     /// True if its address names an object.
     pub(crate) names_object: bool,
+    /// The headers of the type and the phase.
+    pub(crate) headers: Vec<(String, String)>,
     /// An idempotency key: header and value.
     pub(crate) header: Option<(String, String)>,
     pub(crate) masker: Masker,
@@ -117,6 +123,8 @@ struct AttemptBound {
 pub(crate) struct Shown {
     /// The body, or in GraphQL the called field's value; none when the body was empty.
     pub(crate) json: Option<Json>,
+    /// Its headers: names in lower case, and values.
+    pub(crate) headers: Vec<(String, String)>,
     /// The header `Link`, all its fields.
     pub(crate) link: Option<String>,
     /// The body as it came, where the call was a [`Payload::Text`].
@@ -142,8 +150,9 @@ impl Caller {
             .collect();
         Self {
             apis: descriptor.apis.clone(),
-            masker: Masker::of_key(access.key.as_ref()),
+            masker: Masker::of_keys(access.secrets(descriptor)),
             settle: settle(descriptor.settle, access.is_local()),
+            asked_keys: AskedKeys::new(access.asked.clone()),
             access,
             limiters,
             transport: match network {
@@ -151,7 +160,7 @@ impl Caller {
                 None => Arc::new(Client::new(timing)),
             },
             timing,
-            key_hint: descriptor.key.as_ref().map(hint).unwrap_or_default(),
+            key_hint: key_hint(descriptor),
             attempts: AtomicU64::new(0),
         }
     }
@@ -177,13 +186,25 @@ impl Caller {
         progress: &(dyn Fn(Notice) + Send + Sync),
     ) -> Result<Shown, Failure> {
         let began = Instant::now();
-        let (mut tries, mut doubt) = (0, None::<String>);
+        let (mut tries, mut doubt, mut renewed) = (0, None::<String>, false);
         loop {
             tries += 1;
-            let failure = match self.attempt(prepared, tries).await {
-                Ok(shown) => return Ok(shown),
-                Err(failure) => failure,
+            let keys = self.keys(prepared).await;
+            let failure = match &keys {
+                Ok(keys) => match self.attempt(prepared, keys, tries).await {
+                    Ok(shown) => return Ok(shown),
+                    Err(failure) => failure,
+                },
+                Err(failure) => failure.clone(),
             };
+            // A refused key proves that nothing happened, and a new one may be taken.
+            let is_refused = failure.error.kind == Kind::Unauthenticated && !renewed;
+            if let (Ok(keys), true) = (&keys, is_refused)
+                && self.asked_keys.forget(keys).await
+            {
+                renewed = true;
+                continue;
+            }
             let after = self.pause(tries, failure.error.retry_after);
             let Some(bound) = self.next_attempt(prepared, &failure, tries, began, after) else {
                 let failure = match doubt.filter(|_| prepared.mutation) {
@@ -258,10 +279,29 @@ impl Caller {
         failure
     }
 
-    async fn attempt(&self, prepared: &Prepared<'_>, attempt: u32) -> Result<Shown, Failure> {
+    /// The keys of a call, with those that are asked for.
+    async fn keys(&self, prepared: &Prepared<'_>) -> Result<BTreeMap<Name, Key>, Failure> {
+        let mut keys = self.access.keys.clone();
+        let network = (&*self.transport, &self.timing, &self.masker);
+        for name in self.api(prepared.api).key_names() {
+            if self.asked_keys.has(name) {
+                keys.insert(name.clone(), self.asked_keys.key(name, network).await?);
+            }
+        }
+        Ok(keys)
+    }
+
+    async fn attempt(
+        &self,
+        prepared: &Prepared<'_>,
+        keys: &BTreeMap<Name, Key>,
+        attempt: u32,
+    ) -> Result<Shown, Failure> {
         let number = self.attempts.fetch_add(1, Ordering::Relaxed);
         let alias = format!("a{number}");
-        let outgoing = self.outgoing(prepared, &alias)?;
+        let outgoing = self.outgoing(prepared, keys, &alias)?;
+        let asked = keys.iter().filter(|(name, _)| self.asked_keys.has(name));
+        let masker = prepared.masker.clone().with_keys(asked.map(|(_, key)| key));
         let context = Context {
             api: self.api(prepared.api),
             what: &prepared.what,
@@ -269,7 +309,7 @@ impl Caller {
             key_hint: &self.key_hint,
             mutation: prepared.mutation,
             names_object: prepared.names_object,
-            masker: &prepared.masker,
+            masker: &masker,
         };
         let Some(limiter) = self.limiters.get(prepared.api) else {
             return Err(self.no_address(prepared.api));
@@ -302,7 +342,12 @@ impl Caller {
         }
     }
 
-    fn outgoing(&self, prepared: &Prepared<'_>, alias: &str) -> Result<Request, Failure> {
+    fn outgoing(
+        &self,
+        prepared: &Prepared<'_>,
+        keys: &BTreeMap<Name, Key>,
+        alias: &str,
+    ) -> Result<Request, Failure> {
         let Some(address) = self.address(prepared.api) else {
             return Err(self.no_address(prepared.api));
         };
@@ -329,15 +374,14 @@ impl Caller {
                 (Method::Post, address.clone(), Some(body))
             }
         };
-        let mut headers: Vec<(String, String)> = prepared.header.clone().into_iter().collect();
-        if let Some(auth) = &self.api(prepared.api).auth {
-            let Some(key) = &self.access.key else { return Err(self.no_key()) };
-            let (header, query) = credentials(auth, key);
-            headers.extend(header);
-            if let Some(pair) = query {
-                let with = url.query().map_or_else(|| pair.clone(), |own| format!("{own}&{pair}"));
-                url.set_query(Some(&with));
-            }
+        let credentials = credentials(self.api(prepared.api), keys);
+        let credentials = credentials.map_err(|name| self.no_key(&name))?;
+        // The narrower goes before the wider.
+        let mut headers = credentials.headers;
+        headers.extend(prepared.headers.iter().chain(&prepared.header).cloned());
+        for pair in credentials.query {
+            let with = url.query().map_or_else(|| pair.clone(), |own| format!("{own}&{pair}"));
+            url.set_query(Some(&with));
         }
         Ok(Request {
             method,
@@ -354,8 +398,8 @@ impl Caller {
             .help(hint(&self.api(api).address))
     }
 
-    fn no_key(&self) -> Failure {
-        Failure::new(Kind::Unauthenticated, "there is no key for the API")
+    fn no_key(&self, name: &Name) -> Failure {
+        Failure::new(Kind::Unauthenticated, format!("there is no {name} for the API"))
             .help(self.key_hint.clone())
     }
 
@@ -381,6 +425,19 @@ impl Caller {
         }
     }
 
+    /// The address that an answer names in its header `Location`. One on another server is an error, because the key
+    /// would go there.
+    pub(crate) fn location(&self, prepared: &Prepared<'_>, location: &str) -> Result<Url, Failure> {
+        let page = self.page(prepared)?;
+        match page.join(location) {
+            Ok(url) if url.origin() == page.origin() => Ok(url),
+            _ => {
+                let reason = "what it began shows on another server, where the key is not sent";
+                Err(Failure::new(Kind::InDoubt, format!("{}: {reason}", prepared.what)))
+            }
+        }
+    }
+
     /// Returns the address of a page of a list. A link in its answer may be relative to it.
     fn page(&self, prepared: &Prepared<'_>) -> Result<Url, Failure> {
         let address = self.address(prepared.api).ok_or_else(|| self.no_address(prepared.api))?;
@@ -400,10 +457,11 @@ fn shown(
     incoming: &Response,
 ) -> Result<Shown, Failure> {
     let is_promise = incoming.status == 202;
+    let headers = incoming.headers.clone();
     if let Payload::Text { .. } = payload {
         let whole = |body: &[u8]| serde_json::from_slice(partial_json::without_bom(body));
         let text = classify::judge(context, incoming, whole)?;
-        return Ok(Shown { json: None, link: None, text, is_promise });
+        return Ok(Shown { json: None, headers, link: None, text, is_promise });
     }
     let json = classify::judge(context, incoming, partial_json::read)?;
     let Payload::Graphql { fields, .. } = payload else {
@@ -412,12 +470,13 @@ fn shown(
         {
             return Err(failure);
         }
-        return Ok(Shown { json, link: incoming.joined("link"), text: None, is_promise });
+        let link = incoming.joined("link");
+        return Ok(Shown { json, headers, link, text: None, is_promise });
     };
     let body = json.unwrap_or(Json::Null);
     match graphql::answer(&body, alias, fields) {
         Answer::Value(value) => {
-            Ok(Shown { json: Some(value.clone()), link: None, text: None, is_promise })
+            Ok(Shown { json: Some(value.clone()), headers, link: None, text: None, is_promise })
         }
         Answer::Errors(said) => Err(classify::graphql_errors(context, &body, &said)),
         Answer::Foreign => Err(classify::foreign(context, "it does not show what was asked for")),

@@ -52,7 +52,7 @@ impl Failure {
     }
 
     /// Marks the failure as one that the same call would meet again.
-    fn refused(mut self) -> Self {
+    pub(crate) fn refused(mut self) -> Self {
         self.error.is_refusal = true;
         self
     }
@@ -214,6 +214,7 @@ fn by_status(context: &Context<'_>, answer: &Response, is_page: bool, message: S
             "this version of the API was retired and answers no more: use a descriptor for a \
              newer version, or an address that still serves this one",
         ),
+        412 if context.mutation && context.names_object => outdated(message),
         400 | 405 | 409 | 412 | 413 | 414 | 415 | 422 | 431 => {
             Failure::new(Kind::Rejected, message)
         }
@@ -224,6 +225,15 @@ fn by_status(context: &Context<'_>, answer: &Response, is_page: bool, message: S
         400..=498 => Failure::new(Kind::InDoubt, message).refused(),
         _ => Failure::new(Kind::InDoubt, message),
     }
+}
+
+/// A condition of a call that does not hold, such as `If-Match` with a version that is not the newest.
+fn outdated(message: String) -> Failure {
+    let mut failure = Failure::new(Kind::Rejected, message).help(
+        "it changed outside since the plan looked, and nothing was done: plan again, and review the plan",
+    );
+    failure.error.is_outdated = true;
+    failure
 }
 
 /// An answer that leads elsewhere. Where the same call is to be made there (307, 308), it was not made here;
@@ -349,7 +359,8 @@ mod tests {
     fn api() -> Api {
         Api {
             address: Source::default(),
-            auth: None,
+            auth: Vec::new(),
+            headers: Vec::new(),
             concurrency: 1,
             naming: Naming::Same,
             omits_empty: false,
@@ -389,7 +400,7 @@ mod tests {
         body: &str,
         mutation: bool,
     ) -> Result<Option<Json>, Failure> {
-        let (api, masker) = (api(), Masker::of_key(Some(&Key::new("canary-key"))));
+        let (api, masker) = (api(), Masker::of_keys(Some(&Key::new("canary-key"))));
         let context = Context {
             api: &api,
             what: "POST /things",

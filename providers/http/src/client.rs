@@ -10,7 +10,10 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{
+    ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderMap, HeaderName,
+    HeaderValue, TRANSFER_ENCODING, UPGRADE,
+};
 
 use crate::timing::Timing;
 use crate::transport::{Broken, Method, Request, Response, Transport};
@@ -64,12 +67,16 @@ impl Transport for Client {
     async fn send(&self, request: Request) -> Result<Response, Broken> {
         let http = self.http.get_or_init(|| build(&self.timing));
         let http = http.as_ref().map_err(|reason| Broken::NotSent(reason.clone()))?;
+        let mut headers = headers(&request.headers)?;
+        if request.body.is_some() && !headers.contains_key(CONTENT_TYPE) {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
         let mut outgoing = http
             .request(method(request.method), request.url)
-            .headers(headers(&request.headers)?)
+            .headers(headers)
             .timeout(request.within);
         if let Some(body) = request.body {
-            outgoing = outgoing.header(CONTENT_TYPE, "application/json").body(body);
+            outgoing = outgoing.body(body);
         }
         let response = outgoing.send().await.map_err(|error| self.broken(&error))?;
         let status = response.status().as_u16();
@@ -139,8 +146,11 @@ fn headers(pairs: &[(String, String)]) -> Result<HeaderMap, Broken> {
     Ok(headers)
 }
 
+/// The headers that belong to a connection, or that the client makes itself.
+const OURS: [HeaderName; 6] =
+    [HOST, CONTENT_LENGTH, CONNECTION, TRANSFER_ENCODING, UPGRADE, EXPECT];
+
 /// Says whether a text can be the name of a header that a descriptor sets.
 pub(crate) fn is_header_name(name: &str) -> bool {
-    let ours = [ACCEPT, CONTENT_TYPE];
-    HeaderName::from_bytes(name.as_bytes()).is_ok_and(|name| !ours.contains(&name))
+    HeaderName::from_bytes(name.as_bytes()).is_ok_and(|name| !OURS.contains(&name))
 }

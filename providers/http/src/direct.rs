@@ -87,6 +87,7 @@ impl Direct {
             payload: Payload::Text { method, path: call.path, body, held: call.held },
             mutation: !call.repeatable,
             names_object: true,
+            headers: Vec::new(),
             header: None,
             masker: self.caller.masker.clone().with_secrets(&call.secrets),
             permit: call.permit,

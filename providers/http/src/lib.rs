@@ -6,17 +6,22 @@
 //! safe, answers are classified by what they prove, and a [`Transport`] carries single requests.
 
 mod access;
+mod asked_keys;
 mod calls;
+mod catalog;
 mod children;
 mod classify;
 mod client;
 mod codec;
+mod conditions;
 mod descriptor;
 mod direct;
 mod empty;
 mod graphql;
 mod key;
+mod key_lookup;
 mod key_parts;
+mod key_text;
 mod limits;
 mod link;
 mod list_items;
@@ -24,6 +29,7 @@ mod listing;
 mod masker;
 mod naming;
 mod objects;
+mod operations;
 mod paging;
 mod partial_json;
 mod perform;
@@ -42,6 +48,7 @@ mod trust;
 mod wire;
 mod words;
 
+pub use catalog::{catalog, catalog_names};
 pub use descriptor::{Descriptor, load};
 pub use direct::{Ask, Direct, DirectCall};
 pub use masker::Masker;

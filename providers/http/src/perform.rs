@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use engine::address::Name;
-use engine::expression::evaluate;
 use engine::journal::{PhaseRef, ProgramKind};
 use engine::schema::{Identity, Presence, SeenIn};
 use engine::state::ObjectId;
@@ -13,14 +12,16 @@ use provider_port::{Call, Error, Kind, Notice, Object, Reply};
 use serde_json::Value as Json;
 use tokio::time::Instant;
 
-use crate::calls::Shown;
+use crate::calls::{Prepared, Shown};
 use crate::classify::Failure;
-use crate::descriptor::model::{CallModel, PhaseModel, Wait};
+use crate::conditions::{self, failed};
+use crate::descriptor::model::{CallModel, Failing, PhaseModel, Wait};
 use crate::empty::Empty;
 use crate::masker::{Masker, SecretNames};
 use crate::objects::{id_text, join};
+use crate::operations::Ended;
 use crate::subject::{Subject, unreadable};
-use crate::template::{CallScope, Given};
+use crate::template::{CallScope, SELF};
 use crate::trust;
 use crate::wire::at;
 
@@ -195,6 +196,7 @@ impl Act<'_> {
             id_attribute: Some(&self.subject.model.key),
             nonce: self.call.nonce.map(|nonce| &*nonce.0),
             parent: None,
+            answer: None,
         }
     }
 
@@ -208,12 +210,7 @@ impl Act<'_> {
         let mut tries = 0;
         loop {
             let failure = match self.subject.caller.call(&prepared, self.call.progress).await {
-                Ok(shown) => {
-                    if shown.is_promise {
-                        self.keep_to_its_word().await?;
-                    }
-                    return self.shown(model, &shown).await;
-                }
+                Ok(shown) => return self.answered(model, &prepared, shown).await,
                 Err(failure) => failure,
             };
             tries += 1;
@@ -226,6 +223,32 @@ impl Act<'_> {
             let (attempt, attempts) = (tries + 1, None);
             (self.call.progress)(Notice::Retrying { reason, after: pause, attempt, attempts });
             tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// The object of a successful answer, once what the call began has ended.
+    async fn answered(
+        &self,
+        model: &CallModel,
+        prepared: &Prepared<'_>,
+        mut shown: Shown,
+    ) -> Result<Option<Object>, Failure> {
+        let mut ended = None;
+        if let Some(operation) = &self.phase.polled {
+            ended = self.ended(operation, (prepared, &shown)).await?;
+        }
+        if shown.is_promise {
+            self.keep_to_its_word().await?;
+        }
+        match ended {
+            None => self.shown(model, &shown).await,
+            Some(Ended::Object(object)) => Ok(Some(object)),
+            Some(Ended::Unnamed) => {
+                // What the first answer showed was not ready.
+                shown.is_promise = false;
+                let object = self.shown(model, &shown).await?;
+                self.silent(object.map(|object| object.id).or_else(|| self.known_id()), false).await
+            }
         }
     }
 
@@ -271,9 +294,25 @@ impl Act<'_> {
                 return Err(doubt("it shows an object with another name"));
             }
         }
+        object.attributes.extend(self.subject.in_headers(shown));
+        join(&mut object.attributes, self.called_by());
         join(&mut object.attributes, self.sent_empty(&model.api, json));
         join(&mut object.attributes, self.subject.absent(&model.api, json));
         Ok(Some(self.subject.derived(object.id, object.attributes)))
+    }
+
+    /// Returns the attributes that name the object in addresses: its parent's, and the parts of its key. Few answers
+    /// repeat them.
+    fn called_by(&self) -> Attributes {
+        let Subject { model, .. } = self.subject;
+        let scope = self.scope();
+        let names = model.attributes.keys();
+        let names = names.filter(|name| model.repeats_parent(name) || model.is_part_of_key(name));
+        let known = names.filter_map(|name| {
+            let value = scope.attribute(name).filter(|it| it.is_known() && !it.is_null())?;
+            Some((name.clone(), value.clone()))
+        });
+        known.collect()
     }
 
     /// Returns the attributes that the call sent empty and its answer leaves out. They are as they were sent; the
@@ -352,7 +391,7 @@ impl Act<'_> {
         let is_end = self.deletes() && self.call.phase.is_last() && self.phase.wait.is_none();
         let Some(id) = self.call.id.filter(|_| is_end) else { return Ok(()) };
         let awaited = Awaited { words: "it is gone", within: PROMISE_WITHIN };
-        self.watch(&awaited, id, &|_| Ok(false)).await.map(drop)
+        self.watch(&awaited, id, None, &|_| Ok(false)).await.map(drop)
     }
 
     /// That there is nothing to delete is looked at before it is believed: a call to another address
@@ -398,7 +437,7 @@ impl Act<'_> {
 
     async fn wait(&self, wait: &Wait, id: &ObjectId) -> Result<Option<Object>, Error> {
         let awaited = Awaited { words: &wait.words, within: wait.within };
-        self.watch(&awaited, id, &|object| holds(wait, object)).await
+        self.watch(&awaited, id, wait.failing.as_ref(), &|object| holds(wait, object)).await
     }
 
     /// Looks at the object until what is awaited holds. One that is gone while it is deleted needs
@@ -407,6 +446,7 @@ impl Act<'_> {
         &self,
         awaited: &Awaited<'_>,
         id: &ObjectId,
+        failing: Option<&Failing>,
         holds: &(dyn Fn(&Object) -> Result<bool, String> + Send + Sync),
     ) -> Result<Option<Object>, Error> {
         (self.call.progress)(Notice::Waiting(awaited.words.to_owned()));
@@ -417,6 +457,9 @@ impl Act<'_> {
             let trouble = match self.subject.read(id).await {
                 Ok(object) => {
                     last_seen = Instant::now();
+                    if let Some(reason) = failed(failing, SELF, &own(&object)) {
+                        return Err(self.object_failed(awaited.words, &reason).about(Some(object)));
+                    }
                     match holds(&object) {
                         Ok(true) => return Ok(Some(object)),
                         Ok(false) => None,
@@ -459,10 +502,11 @@ impl Act<'_> {
     }
 }
 
+/// Returns true if what a wait is for holds for an object.
 fn holds(wait: &Wait, object: &Object) -> Result<bool, String> {
-    let own = Value::map(object.attributes.clone());
-    match evaluate::evaluate(&wait.until, &Given(&[("self", own)])) {
-        Ok(datum) => Ok(datum.value == Value::Bool(true)),
-        Err(error) => Err(error.message),
-    }
+    conditions::holds(&wait.until, SELF, &own(object))
+}
+
+fn own(object: &Object) -> Value {
+    Value::map(object.attributes.clone())
 }

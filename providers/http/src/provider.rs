@@ -14,9 +14,9 @@ use engine::state::ObjectId;
 use provider_port::{Call, Error, Lookup, Object, Provider, Reply};
 
 use crate::access::{Access, missing};
+use crate::asked_keys::Asked;
 use crate::calls::Caller;
 use crate::descriptor::Descriptor;
-use crate::key::Key;
 use crate::settings::Settings;
 use crate::subject::{Subject, Types};
 
@@ -76,11 +76,21 @@ impl HttpProvider {
 /// Returns the digest of the account that calls act on: this key at these addresses, since one key may be good
 /// at several services. The service of the spec's own folder is at another address each time.
 fn account(descriptor: &Descriptor, access: &Access, at_home: bool) -> Option<Digest> {
-    if access.key.is_none() && access.addresses.is_empty() {
+    if access.keys.is_empty() && access.asked.is_empty() && access.addresses.is_empty() {
         return None;
     }
-    let key = access.key.as_ref().map_or("", Key::reveal);
+    let mut keys = access.keys.clone();
+    let key = keys.remove("key").map_or_else(String::new, |key| key.reveal().to_owned());
     let mut text = format!("plumb account 2\n{}\n{key}\n", descriptor.name);
+    for (name, asked) in &access.asked {
+        // A key that changes by itself is no other account.
+        if let Asked::Command { text: command, .. } = asked {
+            text.extend([name, " of ", command, "\n"]);
+        }
+    }
+    for (name, key) in &keys {
+        text.extend([name, "=", key.reveal(), "\n"]);
+    }
     let addresses = access.addresses.iter().filter(|_| !at_home);
     addresses.for_each(|(api, url)| text.extend([api, " ", url.as_str(), "\n"]));
     Some(Digest::of(text.as_bytes()))

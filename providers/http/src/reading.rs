@@ -200,15 +200,17 @@ impl Subject<'_> {
         };
         let prepared = self.prepare(&read.call, &scope)?;
         let shown = self.caller.call(&prepared, &|_| {}).await?;
+        let in_headers = self.in_headers(&shown);
         let json = shown.json.unwrap_or(Json::Null);
         let Some(item) = at(&json, &read.item).filter(|item| !item.is_null()) else {
             return Ok(None);
         };
         let object = self.object(&read.call.api, item, Some(id));
-        let object = object.map_err(|reason| unreadable(&read.call, &reason))?;
+        let mut object = object.map_err(|reason| unreadable(&read.call, &reason))?;
         if !object.id.0.eq_ignore_ascii_case(&id.0) {
             return Err(unreadable(&read.call, "it shows another object"));
         }
+        object.attributes.extend(in_headers);
         Ok(Some((object, item.clone())))
     }
 

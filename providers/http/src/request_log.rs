@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_path_is_logged_without_secrets_and_without_its_query() {
-        let (api, masker) = (Name::from("rest"), Masker::of_key(Some(&Key::new("s3cr/etkey"))));
+        let (api, masker) = (Name::from("rest"), Masker::of_keys(Some(&Key::new("s3cr/etkey"))));
         let shown =
             |what, path| LogSubject { api: &api, what, path, masker: &masker }.masked_path();
         for (path, logged) in [

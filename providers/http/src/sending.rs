@@ -10,11 +10,11 @@ use crate::calls::{Payload, Prepared, unwritable};
 use crate::classify::Failure;
 use crate::codec;
 use crate::descriptor::model::{
-    Argument, AttributeModel, CallModel, Request, SendsModel, takes_sends,
+    Argument, AttributeModel, CallModel, Inside, Request, SendsModel, takes_sends,
 };
 use crate::graphql::Selection;
 use crate::perform::Act;
-use crate::subject::what;
+use crate::subject::{headers, what};
 use crate::template::{PathScope, Unfilled};
 use crate::wire::{Unwritable, Wire, encode, put};
 
@@ -61,6 +61,10 @@ impl Act<'_> {
                     .map(|_| Selection::of(self.subject.model, &model.api, naming)),
             },
         };
+        let of_type = headers(&self.subject.model.headers, &scope);
+        let of_phase = headers(&self.phase.headers, &scope);
+        let mut headers = of_type.map_err(|reason| self.unfilled(&words, &reason))?;
+        headers.extend(of_phase.map_err(|reason| self.unfilled(&words, &reason))?);
         let header = self.subject.model.idempotency_header.clone().filter(|_| self.creates());
         Ok(Prepared {
             api: &model.api,
@@ -68,6 +72,7 @@ impl Act<'_> {
             payload,
             mutation: true,
             names_object: self.call.id.is_some() && matches!(model.request, Request::Rest { .. }),
+            headers,
             header: header.zip(self.call.nonce.map(ToString::to_string)),
             masker: self.subject.masker(),
             permit: Some(self.call.permit),
@@ -104,12 +109,21 @@ impl Act<'_> {
             self.write(&mut body, &model.api, &name, &value)
                 .map_err(|reason| with_attribute(unwritable(words, &reason), &name))?;
         }
+        let naming = self.subject.caller.api(&model.api).naming;
+        for (path, template) in &self.phase.fields {
+            let value = template.fill(&self.scope()).map_err(|e| self.unfilled(words, &e))?;
+            let wire = encode(&value, &engine::types::Type::Any, naming);
+            put(&mut body, path, wire.map_err(|reason| unwritable(words, &reason))?);
+        }
         if body.is_empty() && matches!(self.phase.sends, SendsModel::Nothing) {
             return Ok(None);
         }
         let body = Wire::Object(body);
         Ok(Some(match &self.phase.inside {
-            Some(key) => Wire::Object([(key.clone(), body)].into()),
+            Some(Inside { key, is_list }) => {
+                let body = if *is_list { Wire::List(vec![body]) } else { body };
+                Wire::Object([(key.clone(), body)].into())
+            }
             None => body,
         }))
     }

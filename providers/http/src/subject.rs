@@ -6,12 +6,12 @@ use std::sync::Arc;
 use engine::address::Name;
 use engine::schema::{ProviderSchema, TypeSchema};
 use engine::state::ObjectId;
-use engine::value::Attributes;
+use engine::value::{Attributes, Value};
 use provider_port::{Error, Kind, Secrets};
 
-use crate::calls::{Caller, Payload, Prepared};
+use crate::calls::{Caller, Payload, Prepared, Shown};
 use crate::classify::Failure;
-use crate::descriptor::model::{Argument, CallModel, Descriptor, Request, TypeModel};
+use crate::descriptor::model::{Argument, CallModel, Descriptor, Header, Request, TypeModel};
 use crate::graphql::Selection;
 use crate::masker::{Masker, SecretNames};
 use crate::shared::SharedLists;
@@ -92,6 +92,18 @@ impl<'a> Subject<'a> {
         Failure::new(Kind::Rejected, message)
     }
 
+    /// The attributes that the headers of an answer show.
+    pub(crate) fn in_headers(&self, shown: &Shown) -> Attributes {
+        let mut attributes = Attributes::new();
+        for (name, model) in &self.model.attributes {
+            let Some(header) = &model.header else { continue };
+            let text = shown.headers.iter().find(|(own, _)| own == header).map(|(_, text)| text);
+            let value = text.and_then(|text| Value::string(&**text).convert(&model.schema.ty).ok());
+            attributes.extend(value.map(|value| (name.clone(), value)));
+        }
+        attributes
+    }
+
     /// Fills in a call that reads.
     pub(crate) fn prepare(
         &self,
@@ -125,6 +137,7 @@ impl<'a> Subject<'a> {
                 selection: Some(Selection::of(self.model, &call.api, naming)),
             },
         };
+        let headers = headers(&self.model.headers, scope).map_err(unfilled)?;
         let names_object = scope.id.is_some() && matches!(call.request, Request::Rest { .. });
         Ok(Prepared {
             api: &call.api,
@@ -132,11 +145,24 @@ impl<'a> Subject<'a> {
             payload,
             mutation: false,
             names_object,
+            headers,
             header: None,
             masker: self.masker(),
             permit: None,
         })
     }
+}
+
+/// Fills in headers. One whose value is null is left out.
+pub(crate) fn headers(
+    headers: &[Header],
+    scope: &CallScope<'_>,
+) -> Result<Vec<(String, String)>, Unfilled> {
+    let mut filled = Vec::new();
+    for Header { name, value } in headers {
+        filled.extend(value.text(scope)?.map(|text| (name.clone(), text)));
+    }
+    Ok(filled)
 }
 
 /// An answer that cannot be taken for what it should be.

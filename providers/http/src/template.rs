@@ -22,6 +22,12 @@ pub(crate) const ONE_TIME: &str = "one_time";
 /// The name that stands for the parent of what is listed.
 pub(crate) const PARENT: &str = "parent";
 
+/// The name that stands for the object that is waited for.
+pub(crate) const SELF: &str = "self";
+
+/// The name that stands for the answer that began an operation, or that shows it.
+pub(crate) const ANSWER: &str = "answer";
+
 /// A value with parts to fill in.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ValueTemplate(pub(crate) Expr);
@@ -83,7 +89,7 @@ impl ValueTemplate {
     }
 
     /// The text for a path or a query; null is none.
-    fn text(&self, scope: &dyn Scope) -> Result<Option<String>, Unfilled> {
+    pub(crate) fn text(&self, scope: &dyn Scope) -> Result<Option<String>, Unfilled> {
         match self.fill(scope)? {
             Value::Null => Ok(None),
             Value::String(text) => Ok(Some(text.to_string())),
@@ -190,6 +196,8 @@ pub(crate) struct CallScope<'a> {
     pub(crate) nonce: Option<&'a str>,
     /// The parent of what is listed.
     pub(crate) parent: Option<&'a Attributes>,
+    /// The answer that began an operation.
+    pub(crate) answer: Option<&'a Value>,
 }
 
 impl CallScope<'_> {
@@ -231,6 +239,9 @@ impl Scope for CallScope<'_> {
         let Root::Named(name) = root else { return Err(format!("{root:?} means nothing here")) };
         if let (ONE_TIME, Some(nonce)) = (&**name, self.nonce) {
             return Ok(Value::string(nonce).into());
+        }
+        if let (ANSWER, Some(answer)) = (&**name, self.answer) {
+            return Ok(answer.clone().into());
         }
         if let (PARENT, Some(parent)) = (&**name, self.parent) {
             return Ok(Value::map(parent.clone()).into());

@@ -240,6 +240,8 @@ pub struct Error {
     /// True if a call in doubt was answered by a status that blames the client: if nothing happened, the
     /// same call would meet the same answer.
     pub is_refusal: bool,
+    /// True if a call was refused because its object changed since the plan looked.
+    pub is_outdated: bool,
     /// The object of a call that did its work, where its answer or the wait after it showed it.
     pub object: Option<Box<Object>>,
 }
@@ -255,6 +257,7 @@ impl Error {
             help: None,
             retry_after: None,
             is_refusal: false,
+            is_outdated: false,
             object: None,
         }
     }

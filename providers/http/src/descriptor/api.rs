@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::diagnostics;
-use super::model::{Api, Auth, ErrorRow, Meaning, Naming, Source};
+use super::model::{Api, ErrorRow, Meaning, Naming};
 use super::reader::{Keys, Node, Reader};
-use crate::client::is_header_name;
+use super::{auth, diagnostics, headers, texts};
 
 /// The number of simultaneous calls to an API whose descriptor does not say.
 const CONCURRENCY: usize = 16;
@@ -14,8 +13,11 @@ const CONCURRENCY_MAX: usize = 256;
 
 pub(super) fn read(reader: &mut Reader, node: Node<'_>) -> Option<Api> {
     let mut keys = Keys::of(reader, node, "api")?;
-    let address = keys.must(reader, "address").and_then(|node| source(reader, node, "address"));
-    let auth = keys.node("auth").and_then(|node| auth(reader, node));
+    let address =
+        keys.must(reader, "address").and_then(|node| texts::source(reader, node, "address"));
+    let auth = keys.node("auth").map(|node| auth::read(reader, node)).unwrap_or_default();
+    let headers =
+        keys.node("headers").map(|node| headers::with_keys(reader, node)).unwrap_or_default();
     let concurrency = keys.count(reader, "concurrency").unwrap_or(CONCURRENCY);
     let naming = keys.node("names").and_then(|node| {
         reader.word(node, "names", &[("same", Naming::Same), ("camel", Naming::Camel)])
@@ -28,6 +30,7 @@ pub(super) fn read(reader: &mut Reader, node: Node<'_>) -> Option<Api> {
     Some(Api {
         address: address?,
         auth,
+        headers,
         concurrency: concurrency.clamp(1, CONCURRENCY_MAX),
         naming: naming.unwrap_or(Naming::Same),
         omits_empty,
@@ -39,60 +42,6 @@ pub(super) fn read(reader: &mut Reader, node: Node<'_>) -> Option<Api> {
 /// A dotted path into a body.
 pub(super) fn path(text: &str) -> Vec<String> {
     text.split('.').filter(|key| !key.is_empty()).map(str::to_owned).collect()
-}
-
-/// Reads the sources of a text: `{ env = "X", setting = "x", default = "…" }`.
-pub(super) fn source(reader: &mut Reader, node: Node<'_>, what: &str) -> Option<Source> {
-    let mut keys = Keys::of(reader, node, what)?;
-    let source = Source {
-        env: keys.text(reader, "env"),
-        setting: keys.text(reader, "setting"),
-        default: keys.text(reader, "default"),
-    };
-    keys.finish(reader);
-    if what == "key" && source.default.is_some() {
-        let span = reader.span(node.span());
-        reader.push(diagnostics::misfit(
-            span,
-            "a descriptor holds no key",
-            "this is read by everyone",
-            "name an environment variable: key = { env = \"…\" }",
-        ));
-    }
-    Some(source)
-}
-
-fn auth(reader: &mut Reader, node: Node<'_>) -> Option<Auth> {
-    let mut keys = Keys::of(reader, node, "auth")?;
-    let header = keys.text(reader, "header");
-    let query = keys.text(reader, "query");
-    let value = keys.text(reader, "value").unwrap_or_else(|| "${key}".to_owned());
-    keys.finish(reader);
-    let span = reader.span(node.span());
-    let parts: Vec<&str> = value.split("${key}").collect();
-    let [before, after] = parts.as_slice() else {
-        reader.push(diagnostics::misfit(
-            span,
-            "the authentication sends no key",
-            "`value` must hold ${key} exactly once",
-            "write it like `value = \"Bearer ${key}\"`",
-        ));
-        return None;
-    };
-    let (before, after) = ((*before).to_owned(), (*after).to_owned());
-    match (header, query) {
-        (Some(name), None) if is_header_name(&name) => Some(Auth::Header { name, before, after }),
-        (None, Some(name)) => Some(Auth::Query { name, before, after }),
-        _ => {
-            reader.push(diagnostics::misfit(
-                span,
-                "the authentication does not say where the key goes",
-                "exactly one of `header` and `query` is wanted",
-                "write `header = \"Authorization\"` or `query = \"api_key\"`",
-            ));
-            None
-        }
-    }
 }
 
 fn row(reader: &mut Reader, node: Node<'_>) -> Option<ErrorRow> {

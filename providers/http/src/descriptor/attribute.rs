@@ -11,8 +11,8 @@ use engine::value::Value;
 
 use super::api::path;
 use super::model::{AttributeModel, Naming, WireShape};
-use super::program::filled;
 use super::reader::{Keys, Node, Reader};
+use super::texts::filled;
 use super::{Context, diagnostics};
 use crate::codec::{self, Codec};
 
@@ -54,7 +54,11 @@ pub(super) fn read(
     schema.constraint = constraint(reader, context, &mut keys);
     schema.effect = keys.text(reader, "effect");
     schema.unit = keys.text(reader, "unit");
-    let wires = wires(reader, context, name, &schema, &mut keys);
+    let header = header(reader, &mut keys, &mut schema);
+    let mut wires = wires(reader, context, name, &schema, &mut keys);
+    if header.is_some() {
+        wires.clear();
+    }
     schema.nulls = nulls(&wires, &ty);
     let is_null = |default: &Value| schema.nulls.iter().any(|null| null.same(default));
     if schema.default.as_ref().is_some_and(is_null) {
@@ -68,7 +72,21 @@ pub(super) fn read(
     }
     let merges = merges(reader, &mut keys, &schema, &wires);
     keys.finish(reader);
-    Some(AttributeModel { schema, wires, merges })
+    Some(AttributeModel { schema, header, wires, merges })
+}
+
+/// Reads `header`: the header of an answer that shows the attribute. Lists show one for all their objects.
+fn header(reader: &mut Reader, keys: &mut Keys<'_>, schema: &mut Attribute) -> Option<String> {
+    let node = keys.node("header")?;
+    let name = reader.text(node, "header")?.to_lowercase();
+    if schema.presence != Presence::Computed {
+        let span = reader.span(node.span());
+        let label = "an answer tells it";
+        let help = "add `computed = true`; what a call sends stands in the `headers` of its phase";
+        reader.push(diagnostics::misfit(span, "a header of an answer is not given", label, help));
+    }
+    schema.seen_in = SeenIn::Read;
+    Some(name)
 }
 
 /// Reads `merges`, which wants to know each key that an object has, and to send it as it is.

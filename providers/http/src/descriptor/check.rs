@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use engine::address::Name;
 use engine::diagnostics::Span;
 use engine::expression::check;
-use engine::expression::{ExprError, Root};
+use engine::expression::{Expr, ExprError, Root};
 use engine::schema::{Identity, OnChange, Presence, RuleOn};
 use engine::types::{Field, Type};
 
 use super::diagnostics;
-use super::model::{CallModel, ProgramModel, SendsModel, TypeModel};
+use super::model::{CallModel, Failing, ProgramModel, SendsModel, TypeModel};
 use super::reader::Reader;
-use crate::template::{ONE_TIME, PARENT, names};
+use crate::template::{ANSWER, ONE_TIME, PARENT, SELF, names};
 
 /// One type under scrutiny.
 struct Check<'a> {
@@ -106,8 +106,14 @@ impl<'a> Check<'a> {
                 used.extend(sends.values().flat_map(|template| names(&template.0)));
             }
             used.extend(phase.call.iter().flat_map(CallModel::names));
+            let looks = phase.polled.iter().filter_map(|polled| polled.call.as_ref());
+            used.extend(looks.flat_map(CallModel::names).filter(|name| &**name != ANSWER));
+            used.extend(phase.fields.iter().flat_map(|(_, value)| names(&value.0)));
+            used.extend(phase.headers.iter().flat_map(|header| names(&header.value.0)));
             self.known_all(used, "the phase", phase.span);
         }
+        let headers = self.model.headers.iter().flat_map(|header| names(&header.value.0));
+        self.known_all(headers.collect(), "`headers`", self.span);
         let when = self.all_programs().filter_map(|p| p.when.as_ref()).flat_map(names);
         self.known_all(when.filter(|name| &**name != OLD).collect(), "`when`", self.span);
         self.lists();
@@ -316,13 +322,14 @@ impl<'a> Check<'a> {
             }
         }
         for phase in self.all_programs().flat_map(|program| &program.phases) {
-            let Some(wait) = &phase.wait else { continue };
-            let mut errors = Vec::new();
-            let ty = check::check(&wait.until, &SelfType(&object), &mut errors);
-            if errors.is_empty() && !ty.fits(&Type::Boolean) {
-                errors.push(bad_type("until", &ty));
+            if let Some(wait) = &phase.wait {
+                let scope = OneType { name: SELF, ty: &object };
+                self.conditions(&wait.until, wait.failing.as_ref(), &scope, phase.span);
             }
-            self.report(&errors, phase.span);
+            if let Some(polled) = &phase.polled {
+                let scope = OneType { name: ANSWER, ty: &Type::Any };
+                self.conditions(&polled.until, polled.failing.as_ref(), &scope, polled.span);
+            }
         }
         let whens = self.all_programs().filter_map(|program| program.when.as_ref());
         for when in whens {
@@ -333,6 +340,29 @@ impl<'a> Check<'a> {
             }
             self.report(&errors, self.span);
         }
+    }
+
+    /// The conditions of a wait.
+    fn conditions(
+        &mut self,
+        until: &Expr,
+        failing: Option<&Failing>,
+        scope: &OneType<'_>,
+        span: Span,
+    ) {
+        let mut errors = Vec::new();
+        let conditions = [("until", Some(until)), ("fails_when", failing.map(|it| &it.when))];
+        for (key, condition) in conditions {
+            let Some(condition) = condition else { continue };
+            let ty = check::check(condition, scope, &mut errors);
+            if errors.is_empty() && !ty.fits(&Type::Boolean) {
+                errors.push(bad_type(key, &ty));
+            }
+        }
+        if let Some(reason) = failing.and_then(|failing| failing.reason.as_ref()) {
+            check::check(reason, scope, &mut errors);
+        }
+        self.report(&errors, span);
     }
 
     fn report(&mut self, errors: &[ExprError], span: Span) {
@@ -379,14 +409,20 @@ impl check::Types for RuleTypes<'_> {
     }
 }
 
-/// The scope of the expressions of waits.
-struct SelfType<'a>(&'a Type);
+/// The scope of the conditions of a wait: one name.
+struct OneType<'a> {
+    name: &'a str,
+    ty: &'a Type,
+}
 
-impl check::Types for SelfType<'_> {
+impl check::Types for OneType<'_> {
     fn root(&self, root: &Root) -> Result<Type, check::Unresolved> {
         match root {
-            Root::Named(name) if &**name == "self" => Ok(self.0.clone()),
-            other => Err(unresolved(&format!("{other:?}"), "`until` sees `self`, the object")),
+            Root::Named(name) if &**name == self.name => Ok(self.ty.clone()),
+            other => {
+                let name = if let Root::Named(name) = other { name } else { "such a word" };
+                Err(unresolved(name, &format!("it sees `{}`", self.name)))
+            }
         }
     }
 }

@@ -69,6 +69,21 @@ pub(super) fn bad_expression(span: Span, error: &engine::expression::ExprError) 
     }
 }
 
+pub(super) fn key_in_descriptor(span: Span) -> Diagnostic {
+    misfit(
+        span,
+        "a descriptor holds no key",
+        "this is read by everyone",
+        "name an environment variable: key = { env = \"…\" }",
+    )
+}
+
+pub(super) fn bad_header(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error(format!("`{name}` cannot be the name of a header"))
+        .at(span)
+        .help("the client sets the length, the host and the connection of a request itself")
+}
+
 pub(super) fn bad_call(span: Span, reason: &str) -> Diagnostic {
     Diagnostic::error("the call cannot be read").at(span).label(reason.to_owned()).help(
         "write `api: METHOD /path/${id}`, `api: query field.field` or `api: mutation \

@@ -5,16 +5,20 @@
 
 mod api;
 mod attribute;
+pub(crate) mod auth;
 mod call;
 mod check;
 mod diagnostics;
+mod headers;
 pub(crate) mod model;
 mod parent;
 mod program;
 mod reader;
 mod rows;
 pub(crate) mod schema;
+mod texts;
 mod types;
+mod wait;
 
 use std::collections::BTreeMap;
 
@@ -67,19 +71,23 @@ pub fn load(text: &str, file: FileId) -> (Option<Descriptor>, Diagnostics) {
 }
 
 fn read(reader: &mut Reader, table: &DeTable<'_>, text: &str) -> Option<Descriptor> {
-    let mut keys = Keys::new(table, 0..0, "the descriptor");
-    let provider = keys.must(reader, "provider");
-    let apis = keys.must(reader, "api");
-    let enumerations = keys.node("enumeration");
-    let types = keys.must(reader, "type");
-    keys.finish(reader);
+    let mut root = Keys::new(table, 0..0, "the descriptor");
+    let provider = root.must(reader, "provider");
+    let apis = root.must(reader, "api");
+    let enumerations = root.node("enumeration");
+    let types = root.must(reader, "type");
+    root.finish(reader);
 
+    let mut provider = Keys::of(reader, provider?, "provider")?;
+    let keys = auth::keys(reader, &mut provider);
+    let token = auth::token(reader, &mut provider, &keys);
     let mut context = Context { apis: BTreeMap::new(), enumerations: BTreeMap::new() };
     for (name, span, node) in named(reader, apis, "api") {
         if !is_name(name) {
             reader.push(diagnostics::bad_name(span, "an API", name));
         }
         if let Some(api) = api::read(reader, node) {
+            auth::check(reader, &api, (&keys, token.as_ref()), span);
             context.apis.insert(name.into(), api);
         }
     }
@@ -97,15 +105,14 @@ fn read(reader: &mut Reader, table: &DeTable<'_>, text: &str) -> Option<Descript
     check::held_types(reader, &models, &spans);
     parent::check(reader, &models);
     rows::check(reader, &context.apis, &models);
-    let mut provider = Keys::of(reader, provider?, "provider")?;
     let name = provider.must(reader, "name").and_then(|node| reader.text(node, "name"));
-    let key = provider.node("key").and_then(|node| api::source(reader, node, "key"));
     let settle = provider.duration(reader, "settle");
     provider.finish(reader);
     Some(Descriptor {
         name: name?.into(),
         digest: Digest::of(text.as_bytes()),
-        key,
+        keys,
+        token,
         settle,
         apis: context.apis,
         types: models,

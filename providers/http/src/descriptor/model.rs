@@ -13,6 +13,7 @@ use engine::schema::{Attribute, Identity, Operation, Presence, ReplaceOrder, Rul
 
 use crate::codec::Codec;
 use crate::key_parts;
+use crate::key_text::KeyText;
 pub(crate) use crate::naming::Naming;
 use crate::template::{PARENT, PathTemplate, ValueTemplate, members, names};
 pub(crate) use crate::transport::Method;
@@ -24,8 +25,10 @@ pub struct Descriptor {
     pub(crate) name: Name,
     /// The digest of the descriptor's text.
     pub(crate) digest: Digest,
-    /// The sources of the key.
-    pub(crate) key: Option<Source>,
+    /// The keys, by the names that `auth` has for them.
+    pub(crate) keys: BTreeMap<Name, KeySource>,
+    /// The endpoint that gives the key `token`.
+    pub(crate) token: Option<TokenModel>,
     /// The time that an absence must last to count, if the descriptor says.
     pub(crate) settle: Option<Duration>,
     /// Its APIs.
@@ -114,11 +117,38 @@ pub(crate) struct Source {
     pub(crate) default: Option<String>,
 }
 
+/// The sources of a key.
+#[derive(Clone, Debug)]
+pub(crate) struct KeySource {
+    pub(crate) source: Source,
+    /// True if it is no secret, such as the name of a user.
+    pub(crate) public: bool,
+}
+
+/// An endpoint that gives tokens to a client (`OAuth2`, client credentials).
+#[derive(Clone, Debug)]
+pub(crate) struct TokenModel {
+    pub(crate) address: Source,
+    pub(crate) client: KeyText,
+    pub(crate) secret: KeyText,
+    pub(crate) scope: Option<String>,
+}
+
+impl TokenModel {
+    /// The names of the keys that it is asked with.
+    pub(crate) fn key_names(&self) -> BTreeSet<&Name> {
+        self.client.names().into_iter().chain(self.secret.names()).collect()
+    }
+}
+
 /// One API of a provider.
 #[derive(Clone, Debug)]
 pub(crate) struct Api {
     pub(crate) address: Source,
-    pub(crate) auth: Option<Auth>,
+    /// The keys that each call is sent with.
+    pub(crate) auth: Vec<Auth>,
+    /// The headers that each call is sent with.
+    pub(crate) headers: Vec<(String, KeyText)>,
     pub(crate) concurrency: usize,
     pub(crate) naming: Naming,
     /// True if answers that show an object leave out what is empty.
@@ -128,13 +158,38 @@ pub(crate) struct Api {
     pub(crate) errors: Vec<ErrorRow>,
 }
 
+impl Api {
+    /// The names of the keys that its calls are sent with.
+    pub(crate) fn key_names(&self) -> BTreeSet<&Name> {
+        let texts = self.auth.iter().map(|auth| &auth.value);
+        let texts = texts.chain(self.headers.iter().map(|(_, text)| text));
+        texts.flat_map(KeyText::names).collect()
+    }
+}
+
 /// The way to send a key.
 #[derive(Clone, Debug)]
-pub(crate) enum Auth {
-    /// In a header, between two texts.
-    Header { name: String, before: String, after: String },
-    /// In the query, between two texts.
-    Query { name: String, before: String, after: String },
+pub(crate) struct Auth {
+    pub(crate) place: Place,
+    pub(crate) value: KeyText,
+    /// True if the value is sent in the form of basic authentication.
+    pub(crate) is_basic: bool,
+}
+
+/// A place in a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    /// A header of this name.
+    Header(String),
+    /// A parameter of the query.
+    Query(String),
+}
+
+/// A header of a call, filled in with attributes. One that is null is left out.
+#[derive(Clone, Debug)]
+pub(crate) struct Header {
+    pub(crate) name: String,
+    pub(crate) value: ValueTemplate,
 }
 
 /// Keys from the root of a body to a place in it.
@@ -181,6 +236,8 @@ pub(crate) struct Parent {
 #[derive(Clone, Debug)]
 pub(crate) struct TypeModel {
     pub(crate) description: String,
+    /// The headers of all its calls.
+    pub(crate) headers: Vec<Header>,
     pub(crate) parent: Option<Parent>,
     pub(crate) attributes: BTreeMap<Name, AttributeModel>,
     /// The calls that list all objects, joined by the key.
@@ -210,6 +267,8 @@ pub(crate) struct TypeModel {
 #[derive(Clone, Debug)]
 pub(crate) struct AttributeModel {
     pub(crate) schema: Attribute,
+    /// The header of an answer that shows it, in lower case.
+    pub(crate) header: Option<String>,
     /// By API; an API that is not there does not know the attribute.
     pub(crate) wires: BTreeMap<Name, WireShape>,
     /// True if the API merges what it is sent into what it has: a key goes where it is sent as null.
@@ -279,6 +338,13 @@ impl CallModel {
         let Request::Rest { path, .. } = &self.request else { return BTreeSet::new() };
         let values = path.segments.iter().chain(path.query.iter().map(|(_, value)| value));
         values.flat_map(|value| members(&value.0, PARENT)).collect()
+    }
+
+    /// The segments of its path that use a name.
+    pub(crate) fn segments_with(&self, name: &str) -> Vec<&Expr> {
+        let Request::Rest { path, .. } = &self.request else { return Vec::new() };
+        let segments = path.segments.iter().map(|segment| &segment.0);
+        segments.filter(|segment| names(segment).iter().any(|used| &**used == name)).collect()
     }
 
     /// The names that its path uses.
@@ -372,12 +438,17 @@ pub(crate) struct PhaseModel {
     pub(crate) operation: Operation,
     pub(crate) call: Option<CallModel>,
     pub(crate) sends: SendsModel,
+    pub(crate) headers: Vec<Header>,
     /// Attributes that are sent with other values than the object's.
     pub(crate) with: BTreeMap<Name, ValueTemplate>,
-    /// A key under which the body stands.
-    pub(crate) inside: Option<String>,
+    /// Fields of the body beside the attributes, by path.
+    pub(crate) fields: Vec<(WirePath, ValueTemplate)>,
+    /// The place of the body in what is sent.
+    pub(crate) inside: Option<Inside>,
     /// The path of the object in the answer; none: the answer shows no object.
     pub(crate) item: Option<WirePath>,
+    /// The operation of the server that its call begins.
+    pub(crate) polled: Option<OperationModel>,
     pub(crate) wait: Option<Wait>,
     pub(crate) retry: Option<RetryWhen>,
 }
@@ -403,6 +474,13 @@ impl PhaseModel {
     }
 }
 
+/// The place of a body: under a key, alone or as the one item of a list.
+#[derive(Clone, Debug)]
+pub(crate) struct Inside {
+    pub(crate) key: String,
+    pub(crate) is_list: bool,
+}
+
 /// Returns true if an attribute is one of those that are sent, or stands in what is sent as another.
 fn is_in(templates: &BTreeMap<Name, ValueTemplate>, name: &Name, is_written: bool) -> bool {
     is_written && templates.contains_key(name)
@@ -426,6 +504,32 @@ pub(crate) struct Wait {
     pub(crate) within: Duration,
     /// In words.
     pub(crate) words: String,
+    pub(crate) failing: Option<Failing>,
+}
+
+/// A condition that ends a wait without success.
+#[derive(Clone, Debug)]
+pub(crate) struct Failing {
+    pub(crate) when: Expr,
+    /// The text of the error.
+    pub(crate) reason: Option<Expr>,
+}
+
+/// An operation of the server, which is looked at until it has ended.
+#[derive(Clone, Debug)]
+pub(crate) struct OperationModel {
+    /// Its place in the descriptor.
+    pub(crate) span: Span,
+    /// The call that shows it, filled in with the answer that began it; none: the header `Location` of that answer.
+    pub(crate) call: Option<CallModel>,
+    /// The id of the object, over its last answer.
+    pub(crate) id: Option<Expr>,
+    /// Over its answers.
+    pub(crate) until: Expr,
+    pub(crate) within: Duration,
+    /// In words.
+    pub(crate) words: String,
+    pub(crate) failing: Option<Failing>,
 }
 
 /// The known refusals that are worth another try.

@@ -5,24 +5,19 @@ use std::time::Duration;
 
 use engine::address::Name;
 use engine::diagnostics::Span;
-use engine::expression::Expr;
-use engine::expression::parse::{Dialect, expression, template};
 use engine::journal::ProgramKind;
 use engine::schema::{Operation, Rule, RuleOn};
-use engine::stored::from_json;
 
 use super::Context;
 use super::api::path;
 use super::call::call;
-use super::diagnostics;
 use super::model::{
-    ErrorRow, Meaning, PhaseModel, ProgramModel, Request, RetryWhen, SendsModel, Wait,
+    ErrorRow, Inside, Meaning, PhaseModel, ProgramModel, Request, RetryWhen, SendsModel,
 };
 use super::reader::{Keys, Node, Reader};
-use crate::template::ValueTemplate;
+use super::texts::{bare, filled};
+use super::{diagnostics, headers, texts, wait};
 
-/// The longest time of a wait, unless the descriptor says.
-const WITHIN: Duration = Duration::from_mins(10);
 /// The longest time that a known refusal is tried again, unless the descriptor says.
 const RETRY_WITHIN: Duration = Duration::from_mins(3);
 /// For how long a call may be tried again at most. Recovery counts on it that nothing comes of a call
@@ -69,14 +64,21 @@ fn phase(
     let call_node = keys.node("call");
     let call = call_node.and_then(|node| call(reader, context, node));
     let sends = keys.node("sends").and_then(|node| sends(reader, node));
-    let with = keys.node("with").map(|node| templates(reader, node, "with")).unwrap_or_default();
-    let inside = keys.text(reader, "inside");
+    let with =
+        keys.node("with").map(|node| texts::templates(reader, node, "with")).unwrap_or_default();
+    let headers = headers::filled(reader, &mut keys);
+    let fields = texts::fields(reader, &mut keys);
+    let inside = keys.text(reader, "inside").map(|text| match text.strip_suffix("[]") {
+        Some(key) => Inside { key: key.to_owned(), is_list: true },
+        None => Inside { key: text, is_list: false },
+    });
     let item = match keys.node("item") {
         None => (!ends).then(Vec::new),
         Some(node) if node.get_ref().as_bool() == Some(false) => None,
         Some(node) => Some(path(reader.text(node, "item").unwrap_or_default())),
     };
-    let wait = wait(reader, &mut keys);
+    let wait = wait::read(reader, &mut keys);
+    let polled = wait::operation(reader, context, keys.node("operation"));
     let retry = retry(reader, context, call.as_ref().map(|call| &call.api), &mut keys);
     keys.finish(reader);
     if call_node.is_none() && wait.is_none() {
@@ -101,9 +103,12 @@ fn phase(
         operation: operation.unwrap_or(operation_of(kind)),
         call,
         sends: sends.unwrap_or(SendsModel::Nothing),
+        headers,
         with,
+        fields,
         inside,
         item,
+        polled,
         wait,
         retry,
     })
@@ -121,9 +126,12 @@ pub(super) fn wait_apart(create: &mut ProgramModel) {
         operation: Operation::Activate,
         call: None,
         sends: SendsModel::Nothing,
+        headers: Vec::new(),
         with: BTreeMap::new(),
+        fields: Vec::new(),
         inside: None,
         item: None,
+        polled: None,
         wait: Some(wait),
         retry: None,
     };
@@ -146,7 +154,7 @@ fn operation(reader: &mut Reader, node: Node<'_>) -> Option<Operation> {
 
 fn sends(reader: &mut Reader, node: Node<'_>) -> Option<SendsModel> {
     if node.get_ref().is_table() {
-        return Some(SendsModel::These(templates(reader, node, "sends")));
+        return Some(SendsModel::These(texts::templates(reader, node, "sends")));
     }
     let words = [("nothing", 0), ("all", 1), ("changed", 2)];
     Some(match reader.word(node, "sends", &words)? {
@@ -154,39 +162,6 @@ fn sends(reader: &mut Reader, node: Node<'_>) -> Option<SendsModel> {
         1 => SendsModel::All,
         _ => SendsModel::Changed,
     })
-}
-
-/// Attributes with templates for their values.
-fn templates(reader: &mut Reader, node: Node<'_>, key: &str) -> BTreeMap<Name, ValueTemplate> {
-    let named = super::reader::named(reader, Some(node), key);
-    named
-        .into_iter()
-        .filter_map(|(name, _, node)| Some((Name::from(name), value_template(reader, node, key)?)))
-        .collect()
-}
-
-fn value_template(reader: &mut Reader, node: Node<'_>, key: &str) -> Option<ValueTemplate> {
-    let Some(text) = node.get_ref().as_str() else {
-        return Some(ValueTemplate(Expr::literal(from_json(&reader.json(node, key)?))));
-    };
-    match ValueTemplate::parse(text) {
-        Ok(template) => Some(template),
-        Err(error) => {
-            let span = reader.span(node.span());
-            reader.push(diagnostics::bad_expression(span, &error));
-            None
-        }
-    }
-}
-
-fn wait(reader: &mut Reader, keys: &mut Keys<'_>) -> Option<Wait> {
-    let until = keys.node("until");
-    let within = keys.duration(reader, "within").unwrap_or(WITHIN);
-    let words = keys.text(reader, "waits_for");
-    let until = until?;
-    let text = reader.text(until, "until")?.to_owned();
-    let condition = bare(reader, until, "until")?;
-    Some(Wait { until: condition, within, words: words.unwrap_or(text) })
 }
 
 fn retry(
@@ -233,28 +208,6 @@ fn retry_within(reader: &mut Reader, keys: &mut Keys<'_>) -> Duration {
         reader.wrong(node, key, "30 minutes at most, such as \"10m\"");
     }
     within
-}
-
-/// Reads a bare expression.
-pub(super) fn bare(reader: &mut Reader, node: Node<'_>, key: &str) -> Option<Expr> {
-    let text = reader.text(node, key)?;
-    expression(text, Dialect::Names)
-        .map_err(|error| {
-            let span = reader.span(node.span());
-            reader.push(diagnostics::bad_expression(span, &error));
-        })
-        .ok()
-}
-
-/// Reads a text with parts to fill in.
-pub(super) fn filled(reader: &mut Reader, node: Node<'_>, key: &str) -> Option<Expr> {
-    let text = reader.text(node, key)?;
-    template(text, Dialect::Names)
-        .map_err(|error| {
-            let span = reader.span(node.span());
-            reader.push(diagnostics::bad_expression(span, &error));
-        })
-        .ok()
 }
 
 /// Reads `[[type.<name>.variant]]`: phases for the objects that `when` holds for.

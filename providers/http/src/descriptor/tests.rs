@@ -5,7 +5,9 @@ use engine::schema::SeenIn;
 
 use super::*;
 
+mod keys;
 mod parents;
+mod waits;
 
 const GOOD: &str = r#"
 [provider]
@@ -116,7 +118,7 @@ name = { type = "string", derived = "${naem}", holds = "slef" }
 "#;
     insta::assert_snapshot!(said(text), @r#"
     4:7 a descriptor holds no key [this is read by everyone] -> name an environment variable: key = { env = "…" }
-    7:8 the authentication sends no key [`value` must hold ${key} exactly once] -> write it like `value = "Bearer ${key}"`
+    7:8 the authentication sends no key [`value` holds no key such as ${key}] -> write it like `value = "Bearer ${key}"`
     8:1 this row would match every error [it has neither `match` nor `status`] -> say which errors it knows
     10:7 `self` cannot be the name of a type -> choose another name, and give the API's name with `wire`
     10:7 there is no type `slef` -> did you mean `self`?

@@ -7,9 +7,10 @@ use engine::diagnostics::Span;
 use engine::journal::ProgramKind;
 use engine::schema::{Identity, Presence, ReplaceOrder};
 
-use super::model::{AttributeModel, ProgramModel, TypeModel};
+use super::model::{AttributeModel, Header, ProgramModel, TypeModel};
 use super::reader::{Keys, Node, Reader, named};
-use super::{Context, attribute, call, check, diagnostics, parent, program};
+use super::{Context, attribute, call, check, diagnostics, headers, parent, program};
+use crate::template::names;
 
 pub(super) fn read(
     reader: &mut Reader,
@@ -47,6 +48,8 @@ pub(super) fn read(
         let creates = programs.iter_mut().filter(|(kind, _)| *kind == ProgramKind::Create);
         creates.for_each(|(_, program)| program::wait_apart(program));
     }
+    let headers = headers::filled(reader, &mut keys);
+    mark_conditions(&mut attributes, &headers, &programs);
     let replace_words =
         [("delete_first", ReplaceOrder::DeleteFirst), ("create_first", ReplaceOrder::CreateFirst)];
     let replace =
@@ -60,6 +63,7 @@ pub(super) fn read(
     };
     let model = TypeModel {
         description: keys.text(reader, "description").unwrap_or_default(),
+        headers,
         parent,
         list: list.unwrap_or_default(),
         read: read.unwrap_or_default(),
@@ -120,6 +124,20 @@ fn draw_where_silent(attributes: &mut BTreeMap<Name, AttributeModel>, id: &Name)
     let Some(id) = attributes.get_mut(id) else { return };
     let may_be_given = id.schema.presence == Presence::Optional;
     id.schema.server_default |= may_be_given && id.schema.default.is_none();
+}
+
+/// Marks the attributes of headers that calls send back: a version, of which each call needs the newest.
+fn mark_conditions(
+    attributes: &mut BTreeMap<Name, AttributeModel>,
+    of_type: &[Header],
+    programs: &[(ProgramKind, ProgramModel)],
+) {
+    let phases = programs.iter().flat_map(|(_, program)| &program.phases);
+    let headers = of_type.iter().chain(phases.flat_map(|phase| &phase.headers));
+    let sent: Vec<Name> = headers.flat_map(|header| names(&header.value.0)).collect();
+    for (name, attribute) in attributes.iter_mut() {
+        attribute.schema.conditional = attribute.header.is_some() && sent.contains(name);
+    }
 }
 
 /// The attribute that people know an object by, where the descriptor does not say it. A name that is none

@@ -54,10 +54,16 @@ pub struct Masker {
 }
 
 impl Masker {
-    /// Makes a masker of the key.
-    pub(crate) fn of_key(key: Option<&Key>) -> Self {
-        let mut masker = Self::default();
-        if let Some(key) = key.map(Key::reveal).filter(|key| !key.is_empty()) {
+    /// Makes a masker of keys.
+    pub(crate) fn of_keys<'k>(keys: impl IntoIterator<Item = &'k Key>) -> Self {
+        Self::default().with_keys(keys)
+    }
+
+    /// Adds keys.
+    #[must_use]
+    pub(crate) fn with_keys<'k>(self, keys: impl IntoIterator<Item = &'k Key>) -> Self {
+        let mut masker = self;
+        for key in keys.into_iter().map(Key::reveal).filter(|key| !key.is_empty()) {
             masker.values.insert(key.into());
             masker.values.insert(utf8_percent_encode(key, NON_ALPHANUMERIC).to_string().into());
             masker.add_secret(&Value::string(key));
@@ -308,7 +314,7 @@ mod tests {
     fn keys_and_controls_do_not_come_through() {
         let key = Key::new("s3cr/et");
         assert_eq!(format!("{key:?}"), "Key(…)");
-        let masker = Masker::of_key(Some(&key));
+        let masker = Masker::of_keys(Some(&key));
         assert_eq!(
             masker.line("bad key s3cr/et, also s3cr%2Fet\n\u{1b}[31m\u{202e}here."),
             "bad key …, also … [31m here"
@@ -318,7 +324,7 @@ mod tests {
     #[test]
     fn a_key_shows_in_no_form() {
         let key = "Zq\"9sK/Canary7Xw_t+Pl";
-        let masker = Masker::of_key(Some(&Key::new(key)));
+        let masker = Masker::of_keys(Some(&Key::new(key)));
         for form in [
             key.to_uppercase(),
             key.to_lowercase(),
@@ -352,7 +358,7 @@ mod tests {
 
     #[test]
     fn no_half_of_a_secret_comes_through() {
-        let masker = Masker::of_key(Some(&Key::new("s3cret-".repeat(40))));
+        let masker = Masker::of_keys(Some(&Key::new("s3cret-".repeat(40))));
         for spaces in ((TEXT_MAX - 300)..(TEXT_MAX + 2000)).step_by(17) {
             let text = format!("{}{}", " ".repeat(spaces), "s3cret-".repeat(400));
             let shown = masker.line(&text);

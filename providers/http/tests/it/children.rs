@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::state::ObjectId;
+use engine::value::Value;
 use provider_port::{Kind, Lookup, Provider as _};
 use serde_json::json;
 
@@ -135,6 +136,7 @@ async fn the_parent_stands_in_the_paths_and_not_in_the_body() {
     let create = Step::create("record", json!({"zone": "z2", "name": "ftp", "ttl": 5}));
     let made = create.perform(&provider).await.unwrap().object.unwrap();
     assert_eq!(&*made.id.0, "z2/r9");
+    assert_eq!(made.attributes["zone"], Value::string("z2"), "few answers repeat it");
     assert_eq!(server.requests()[0].json(), json!({"name": "ftp", "ttl": 5}));
     let delete = Step::delete("record", "z2/r1").live(json!({"zone": "z2", "id": "r1"}));
     delete.perform(&provider).await.unwrap();

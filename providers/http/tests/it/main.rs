@@ -9,14 +9,17 @@ mod changes;
 mod children;
 mod empties;
 mod graphql;
+mod headers;
 mod ids;
 mod lists;
 mod merges;
+mod operations;
 mod parents;
 mod paths;
 mod refusals;
 mod suite;
 mod support;
+mod tokens;
 mod waits;
 
 /// A descriptor with a bit of everything that REST needs.

@@ -1,0 +1,234 @@
+//! Keys that are asked for when they are needed: printed by a command, or given by a token endpoint.
+//!
+//! Each is kept until it ends, or until an API refuses it. No message shows what a command prints.
+
+use std::collections::BTreeMap;
+use std::process::Stdio;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use engine::address::Name;
+use provider_port::Kind;
+use serde_json::Value as Json;
+use tokio::io::AsyncReadExt as _;
+use tokio::process::Command;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use url::Url;
+
+use crate::classify::Failure;
+use crate::key::Key;
+use crate::masker::Masker;
+use crate::template::query_pair;
+use crate::timing::Timing;
+use crate::transport::{Broken, Method, Request, Response, Transport};
+
+/// The longest output of a command, in bytes.
+const OUTPUT_MAX: u64 = 64 * 1024;
+/// The longest answer of a token endpoint, in bytes.
+const ANSWER_MAX: usize = 1024 * 1024;
+/// The part of its time for which a token is used.
+const USED_FOR: f64 = 0.9;
+
+/// A way to ask for a key.
+#[derive(Clone)]
+pub(crate) enum Asked {
+    /// A command prints it. The variable that names the command, and the command.
+    Command { variable: String, text: String },
+    /// A token endpoint gives it to a client (`OAuth2`, client credentials).
+    Token(TokenRequest),
+}
+
+/// A request for a token, with its keys filled in. Has no `Debug`: it holds keys.
+#[derive(Clone)]
+pub(crate) struct TokenRequest {
+    pub(crate) url: Url,
+    pub(crate) client: String,
+    pub(crate) secret: String,
+    pub(crate) scope: Option<String>,
+}
+
+/// The keys of a provider that are asked for.
+#[derive(Default)]
+pub(crate) struct AskedKeys {
+    ways: BTreeMap<Name, Asked>,
+    held: Mutex<BTreeMap<Name, Held>>,
+}
+
+struct Held {
+    key: Key,
+    /// The moment from which it is asked for anew.
+    until: Option<Instant>,
+}
+
+impl AskedKeys {
+    pub(crate) fn new(ways: BTreeMap<Name, Asked>) -> Self {
+        Self { ways, held: Mutex::default() }
+    }
+
+    /// Returns true if a key is asked for.
+    pub(crate) fn has(&self, name: &Name) -> bool {
+        self.ways.contains_key(name)
+    }
+
+    /// A key: the one that is held, or another one.
+    pub(crate) async fn key(
+        &self,
+        name: &Name,
+        (transport, timing, masker): (&dyn Transport, &Timing, &Masker),
+    ) -> Result<Key, Failure> {
+        let mut held = self.held.lock().await;
+        let is_good = |held: &&Held| held.until.is_none_or(|until| Instant::now() < until);
+        if let Some(held) = held.get(name).filter(is_good) {
+            return Ok(held.key.clone());
+        }
+        let new = match &self.ways[name] {
+            Asked::Command { variable, text } => {
+                let within = timing.total;
+                let printed = printed(text, within).await;
+                let key = printed
+                    .map_err(|reason| no_key(&format!("the command in {variable} {reason}")))?;
+                Held { key: Key::new(key), until: None }
+            }
+            Asked::Token(request) => token(request, transport, timing, masker).await?,
+        };
+        let key = new.key.clone();
+        held.insert(name.clone(), new);
+        Ok(key)
+    }
+
+    /// Forgets the keys that an API refused. Returns true if there was one to be asked for anew.
+    pub(crate) async fn forget(&self, refused: &BTreeMap<Name, Key>) -> bool {
+        let mut held = self.held.lock().await;
+        let count = held.len();
+        held.retain(|name, held| refused.get(name) != Some(&held.key));
+        held.len() < count
+    }
+}
+
+fn no_key(reason: &str) -> Failure {
+    Failure::new(Kind::Unauthenticated, format!("there is no key: {reason}"))
+}
+
+/// The line that a command prints. The error says what went wrong, and nothing of what it printed.
+async fn printed(command: &str, within: Duration) -> Result<String, String> {
+    let spawned = Command::new("sh")
+        .args(["-c", command])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn();
+    let mut child = spawned.map_err(|error| format!("cannot start: {error}"))?;
+    let Some(stdout) = child.stdout.take() else { return Err("has no output".to_owned()) };
+    let mut output = Vec::new();
+    let ends = async {
+        stdout.take(OUTPUT_MAX + 1).read_to_end(&mut output).await?;
+        if output.len() as u64 > OUTPUT_MAX { Ok(None) } else { child.wait().await.map(Some) }
+    };
+    let status = match tokio::time::timeout(within, ends).await {
+        Err(_) => return Err(format!("did not end within {} s", within.as_secs_f64())),
+        Ok(Err(error)) => return Err(format!("cannot be read: {error}")),
+        Ok(Ok(None)) => return Err(format!("printed more than {OUTPUT_MAX} bytes")),
+        Ok(Ok(Some(status))) => status,
+    };
+    if !status.success() {
+        return Err(format!("failed: {status}"));
+    }
+    let text = String::from_utf8(output).map_err(|_| "printed no text".to_owned())?;
+    match text.trim() {
+        "" => Err("printed nothing".to_owned()),
+        key if key.chars().any(char::is_control) => Err("printed more than one line".to_owned()),
+        key => Ok(key.to_owned()),
+    }
+}
+
+async fn token(
+    request: &TokenRequest,
+    transport: &dyn Transport,
+    timing: &Timing,
+    masker: &Masker,
+) -> Result<Held, Failure> {
+    let host = request.url.host_str().unwrap_or_default().to_owned();
+    let what = format!("the request for a token at {host}");
+    let asked = Instant::now();
+    let answer = match transport.send(outgoing(request, timing)).await {
+        Ok(answer) => answer,
+        Err(Broken::NotSent(reason) | Broken::Lost(reason)) => {
+            let message = format!("{what} failed: {}", masker.line(&reason));
+            return Err(Failure::new(Kind::NotSent, message).transient());
+        }
+    };
+    let body: Option<Json> = serde_json::from_slice(&answer.body).ok();
+    if !(200..300).contains(&answer.status) {
+        return Err(refused(&what, &answer, body.as_ref(), masker));
+    }
+    let token = body.as_ref().and_then(|body| body["access_token"].as_str());
+    let Some(token) =
+        token.filter(|token| !token.is_empty() && !token.chars().any(char::is_control))
+    else {
+        return Err(no_key(&format!("{what} got an answer without `access_token`")));
+    };
+    let seconds = body.as_ref().and_then(|body| {
+        let ends = &body["expires_in"];
+        ends.as_f64().or_else(|| ends.as_str()?.parse().ok())
+    });
+    let lasts = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds * USED_FOR).ok());
+    let until = lasts.and_then(|lasts| asked.checked_add(lasts));
+    Ok(Held { key: Key::new(token), until })
+}
+
+fn outgoing(request: &TokenRequest, timing: &Timing) -> Request {
+    let TokenRequest { url, client, secret, scope } = request;
+    let mut body = query_pair("grant_type", "client_credentials");
+    if let Some(scope) = scope {
+        body.push('&');
+        body.push_str(&query_pair("scope", scope));
+    }
+    let basic = STANDARD.encode(format!("{client}:{secret}"));
+    Request {
+        method: Method::Post,
+        url: url.clone(),
+        headers: vec![
+            ("Authorization".to_owned(), format!("Basic {basic}")),
+            ("Content-Type".to_owned(), "application/x-www-form-urlencoded".to_owned()),
+        ],
+        body: Some(body),
+        within: timing.total,
+        answer_bytes_max: ANSWER_MAX,
+    }
+}
+
+/// A token endpoint that gives no token says why in fields of their own (RFC 6749).
+fn refused(what: &str, answer: &Response, body: Option<&Json>, masker: &Masker) -> Failure {
+    let said = body.and_then(|body| body["error_description"].as_str().or(body["error"].as_str()));
+    let message = format!("{what} was answered with status {}", answer.status);
+    let failure = match answer.status {
+        429 | 500..600 => Failure::new(Kind::NotSent, message).transient(),
+        _ => Failure::new(Kind::Unauthenticated, message),
+    };
+    failure.said(masker.line(said.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn commands_are_bounded_and_their_output_is_never_shown() {
+        let within = Duration::from_secs(5);
+        assert_eq!(printed("echo s3cret", within).await, Ok("s3cret".to_owned()));
+        for (command, reason) in [
+            ("echo canary; exit 3", "failed: exit status: 3"),
+            ("echo canary >&2", "printed nothing"),
+            ("echo canary; echo canary", "printed more than one line"),
+            ("printf 'canary\\377'", "printed no text"),
+            ("yes canary", "printed more than 65536 bytes"),
+        ] {
+            assert_eq!(printed(command, within).await, Err(reason.to_owned()), "{command}");
+        }
+        let hung = printed("echo canary; sleep 60", Duration::from_millis(100)).await;
+        assert_eq!(hung, Err("did not end within 0.1 s".to_owned()));
+    }
+}

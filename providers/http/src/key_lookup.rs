@@ -1,0 +1,136 @@
+//! The keys of a provider as the environment and the spec give them: as a text, in a file, or by a command.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+
+use engine::address::Name;
+use engine::diagnostics::{Diagnostic, Diagnostics};
+
+use crate::asked_keys::Asked;
+use crate::descriptor::model::{Descriptor, Source};
+use crate::key::Key;
+use crate::settings::{Origin, Settings};
+use crate::trust;
+
+/// The largest key file, in bytes.
+const FILE_MAX: u64 = 64 * 1024;
+/// The ends of the names of variables that may also be given as a file or a command.
+const SECRET_NAMES: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
+
+/// The keys that are there, and the ways to ask for others.
+#[derive(Default)]
+pub(crate) struct FoundKeys {
+    pub(crate) keys: BTreeMap<Name, Key>,
+    pub(crate) asked: BTreeMap<Name, Asked>,
+}
+
+/// Looks up the keys, and reports those that cannot be sent or are not read.
+pub(crate) fn keys(
+    descriptor: &Descriptor,
+    settings: &Settings<'_>,
+    diagnostics: &mut Diagnostics,
+) -> FoundKeys {
+    let mut found = FoundKeys::default();
+    for (name, key) in &descriptor.keys {
+        let source = &key.source;
+        if let Some((text, origin)) = look_up(source, settings) {
+            let text = text.trim();
+            if !is_sendable(text) {
+                diagnostics.push(bad_key(&descriptor.name, &source.given(origin)));
+            }
+            if let (Some(variable), Origin::Environment) = (&source.env, origin) {
+                refuse_foreign(descriptor, variable, settings, diagnostics);
+            }
+            found.keys.insert(name.clone(), Key::new(text));
+            continue;
+        }
+        let secret_name =
+            source.env.as_deref().filter(|name| SECRET_NAMES.iter().any(|end| name.ends_with(end)));
+        let Some(variable) = secret_name else { continue };
+        let elsewhere = |end: &str| {
+            let name = format!("{variable}{end}");
+            let text = (settings.environment)(&name).filter(|text| !text.trim().is_empty())?;
+            Some((name, text))
+        };
+        if let Some((name_of_file, path)) = elsewhere("_FILE") {
+            refuse_foreign(descriptor, variable, settings, diagnostics);
+            match in_file(path.trim()) {
+                Ok(text) if is_sendable(&text) => {
+                    found.keys.insert(name.clone(), Key::new(text));
+                }
+                Ok(_) => diagnostics.push(bad_key(&descriptor.name, &name_of_file)),
+                Err(reason) => diagnostics.push(bad_file(&descriptor.name, &name_of_file, &reason)),
+            }
+        } else if let Some((variable_of_command, text)) = elsewhere("_COMMAND") {
+            refuse_foreign(descriptor, variable, settings, diagnostics);
+            let variable = variable_of_command;
+            found.asked.insert(name.clone(), Asked::Command { variable, text });
+        }
+    }
+    found
+}
+
+fn refuse_foreign(
+    descriptor: &Descriptor,
+    variable: &str,
+    settings: &Settings<'_>,
+    diagnostics: &mut Diagnostics,
+) {
+    if !trust::may_read_key(&descriptor.name, variable, settings) {
+        diagnostics.push(trust::foreign_key(&descriptor.name, variable));
+    }
+}
+
+/// The key in a file. The error names no content.
+fn in_file(path: &str) -> Result<String, String> {
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    let mut text = String::new();
+    let read = file.take(FILE_MAX + 1).read_to_string(&mut text);
+    match read {
+        Err(error) => Err(error.to_string()),
+        Ok(_) if text.len() as u64 > FILE_MAX => Err(format!("it is longer than {FILE_MAX} bytes")),
+        Ok(_) if text.trim().is_empty() => Err("it is empty".to_owned()),
+        Ok(_) => Ok(text.trim().to_owned()),
+    }
+}
+
+fn bad_file(provider: &str, variable: &str, reason: &str) -> Diagnostic {
+    Diagnostic::error(format!("the key for the provider {provider} cannot be read"))
+        .detail(format!("The file in {variable} cannot be used: {reason}."))
+        .help("give the path of a file that holds the key and nothing else")
+}
+
+/// Returns true if a text can stand in a header: what cannot would only fail at the first call, and there
+/// look as if the address were wrong.
+fn is_sendable(key: &str) -> bool {
+    key.chars().all(|letter| !letter.is_control())
+}
+
+fn bad_key(provider: &str, given: &str) -> Diagnostic {
+    Diagnostic::error(format!("the key for the provider {provider} cannot be sent"))
+        .detail(format!("{given} holds a line break or another control character."))
+        .help("copy the key once more, as one line")
+}
+
+/// A text, and its origin.
+pub(crate) fn look_up(source: &Source, settings: &Settings<'_>) -> Option<(String, Origin)> {
+    let environment = source.env.as_ref().and_then(|name| (settings.environment)(name));
+    let setting = source.setting.as_ref().and_then(|name| settings.values.get(name).cloned());
+    let given = |text: Option<String>, origin| {
+        text.filter(|text| !text.trim().is_empty()).map(|text| (text, origin))
+    };
+    given(environment, Origin::Environment)
+        .or_else(|| given(setting, Origin::Setting))
+        .or_else(|| given(source.default.clone(), Origin::Default))
+}
+
+impl Source {
+    /// Returns the origin of a text, in words.
+    pub(crate) fn given(&self, origin: Origin) -> String {
+        match origin {
+            Origin::Environment => self.env.clone().unwrap_or_default(),
+            Origin::Setting => format!("`{}`", self.setting.clone().unwrap_or_default()),
+            Origin::Default => "the descriptor".to_owned(),
+        }
+    }
+}
