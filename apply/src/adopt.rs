@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::address::{Address, Name};
 use engine::adopt::Found;
-use engine::config::{Config, ImportConfig};
+use engine::config::{Config, ImportConfig, ImportedObject};
 use engine::diagnostics::{Diagnostic, Diagnostics};
 use engine::digest::Digest;
 use engine::journal::Record;
@@ -90,6 +90,8 @@ struct Known<'a> {
     accounts: BTreeMap<&'a Name, Option<Digest>>,
     /// By account, type and id.
     places: BTreeSet<(Account, Name, ObjectId)>,
+    /// By account, type and name: what imports find by name.
+    names: BTreeSet<(Account, Name, Name)>,
 }
 
 /// The account of a provider instance; the instance itself where it has none.
@@ -103,7 +105,8 @@ impl<'a> Known<'a> {
     fn new(snapshot: &'a Snapshot, providers: &'a Providers, config: &Config) -> Self {
         let accounts =
             providers.iter().map(|(name, provider)| (name, provider.account())).collect();
-        let mut known = Self { snapshot, accounts, places: BTreeSet::new() };
+        let mut known =
+            Self { snapshot, accounts, places: BTreeSet::new(), names: BTreeSet::new() };
         let mut places = BTreeSet::new();
         for (_, Which { provider, ty, id }) in snapshot.objects() {
             places.insert((known.account(provider), ty.clone(), id.clone()));
@@ -111,7 +114,13 @@ impl<'a> Known<'a> {
         for (address, import) in &config.imports {
             if let Some(resource) = config.resources.get(&address.block) {
                 let account = known.account(&resource.provider);
-                places.insert((account, address.block.ty.clone(), import.id.clone()));
+                let ty = address.block.ty.clone();
+                match &import.object {
+                    ImportedObject::Id(id) => drop(places.insert((account, ty, id.clone()))),
+                    ImportedObject::Named(name) => {
+                        known.names.insert((account, ty, name.clone()));
+                    }
+                }
             }
         }
         known.places = places;
@@ -127,7 +136,17 @@ impl<'a> Known<'a> {
 
     fn has(&self, (instance, ty): &Key, schema: &TypeSchema, object: &Object) -> bool {
         let place = (self.account(instance), ty.clone(), object.id.clone());
-        self.places.contains(&place) || self.is_of_a_create(instance, ty, schema, object)
+        self.places.contains(&place)
+            || self.is_named(instance, ty, schema, object)
+            || self.is_of_a_create(instance, ty, schema, object)
+    }
+
+    /// Returns true if an import of the spec means the object by its name.
+    fn is_named(&self, instance: &Name, ty: &Name, schema: &TypeSchema, object: &Object) -> bool {
+        let name = schema.name_attribute.as_ref().and_then(|name| object.attributes.get(name));
+        let Some(Value::String(name)) = name else { return false };
+        !self.names.is_empty()
+            && self.names.contains(&(self.account(instance), ty.clone(), name.clone()))
     }
 
     /// Returns true if an object bears a one-time name that a create of this state was given.
@@ -189,7 +208,7 @@ pub async fn take_over(
 /// The imports of objects, as a spec would ask for them.
 fn imports_of(imports: &BTreeMap<Address, ObjectId>) -> BTreeMap<Address, ImportConfig> {
     let import = |(address, id): (&Address, &ObjectId)| {
-        (address.clone(), ImportConfig { id: id.clone(), span: None })
+        (address.clone(), ImportConfig { object: ImportedObject::Id(id.clone()), span: None })
     };
     imports.iter().map(import).collect()
 }

@@ -13,6 +13,7 @@ pub mod clock;
 pub mod doubt;
 mod error;
 mod fill;
+pub mod hand_over;
 pub mod import;
 pub mod migrate;
 pub mod planning;

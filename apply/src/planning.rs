@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::address::{Address, Name};
-use engine::config::Config;
+use engine::config::{Config, ImportConfig};
 use engine::diagnostics::Diagnostics;
 use engine::digest::{Digest, Fingerprint};
 use engine::event::Event;
 use engine::graph::Graph;
 use engine::plan::input::{Leftover, Mode, Observations, Options, PlanInput};
-use engine::plan::{Plan, Selection, plan_with};
+use engine::plan::{Moves, Plan, Selection, plan_with, renamed_options};
 use engine::schema::ProviderSchema;
 use engine::state::{Nonce, ObjectId, Snapshot, Watched};
 use engine::stored::KnownSecrets;
@@ -76,6 +76,10 @@ pub async fn make_anyway(
     request: &Request<'_>,
 ) -> Result<(Plan, Diagnostics, Option<ApplyError>), ApplyError> {
     let (mut observations, mut question) = (Observations::default(), None);
+    let moves = Moves::new(request.config, snapshot);
+    let snapshot = &*moves.renamed(snapshot);
+    let options = &*renamed_options(request.options, &moves, request.config);
+    let request = &Request { options, ..*request };
     let looked_up = looked_up(request.config, request.options);
     if !request.refresh && !looked_up.is_empty() {
         let secrets = (&snapshot.seal_key, &request.secrets());
@@ -86,15 +90,17 @@ pub async fn make_anyway(
         let wanted = TypesToList { types: wanted(request), looked_up };
         let secrets = request.secrets();
         (observations, question) =
-            observe_chosen(snapshot, request.providers, &wanted, &secrets, &is_chosen).await?;
+            Box::pin(observe_chosen(snapshot, request.providers, &wanted, &secrets, &is_chosen))
+                .await?;
         observations.over = over(snapshot, request, &observations.leftovers);
-        let imports = imports(request);
-        observe_imports(snapshot, request.providers, imports, &secrets, &mut observations).await?;
+        let imports = imports(request, &observations);
+        observe_imports(snapshot, request.providers, &imports, &secrets, &mut observations).await?;
     }
     if request.running {
         observations.running = snapshot.pending.keys().copied().collect();
     }
-    let (plan, mut found) = plan_with_answers(snapshot, request, observations).await?;
+    let planned = Box::pin(plan_with_answers(snapshot, &moves, request, observations));
+    let (plan, mut found) = planned.await?;
     found.extend(refused_destinations(&plan, request.providers));
     // What nobody looked at may be shown to the run.
     if request.refresh {
@@ -106,6 +112,7 @@ pub async fn make_anyway(
 /// Plans, and plans again with the answers for as long as the plan asks.
 async fn plan_with_answers(
     snapshot: &Snapshot,
+    moves: &Moves,
     request: &Request<'_>,
     mut observations: Observations,
 ) -> Result<(Plan, Diagnostics), ApplyError> {
@@ -118,6 +125,7 @@ async fn plan_with_answers(
             providers: &schemas,
             accounts: &accounts,
             snapshot,
+            moves,
             observations: &observations,
             options: request.options,
         };
@@ -186,16 +194,21 @@ fn over(snapshot: &Snapshot, request: &Request<'_>, leftovers: &[Leftover]) -> V
     over.map(|watched| watched.nonce.clone()).collect()
 }
 
-/// The objects that the spec asks to take over.
+/// The objects that the spec asks to take over, as far as it is clear which ones.
 fn imports<'a>(
     request: &Request<'a>,
-) -> impl Iterator<Item = (&'a Address, &'a Name, &'a ObjectId)> {
+    observations: &Observations,
+) -> Vec<(&'a Address, &'a Name, ObjectId)> {
     let config = request.config;
-    let wanted = request.options.mode == Mode::Apply;
-    config.imports.iter().filter(move |_| wanted).filter_map(|(address, import)| {
-        let resource = config.resources.get(&address.block)?;
-        Some((address, &resource.provider, &import.id))
-    })
+    if request.options.mode != Mode::Apply {
+        return Vec::new();
+    }
+    let import = |(address, import): (&'a Address, &'a ImportConfig)| {
+        let provider = &config.resources.get(&address.block)?.provider;
+        let id = observations.imported(provider, &address.block.ty, &import.object)?;
+        Some((address, provider, id.clone()))
+    };
+    config.imports.iter().filter_map(import).collect()
 }
 
 /// The types to list beside those of the state: a plan warns of names that are taken.

@@ -23,6 +23,7 @@ mod json_answer;
 mod locations;
 mod log;
 mod modules;
+mod move_blocks;
 mod named_files;
 mod output;
 mod planning;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use apply::planning::{Request, make_anyway, recover_in_memory, schemas};
 use apply::session::Folded;
-use engine::address::{Address, AddressError, Name};
+use engine::address::{Address, AddressError, MoveRule, Name};
 use engine::config::Config;
 use engine::diagnostics::{Diagnostic, Diagnostics, Sources};
 use engine::digest::{Digest, SealKey};
@@ -57,6 +57,8 @@ pub(crate) struct Made {
     pub(crate) written_secrets: Vec<WrittenSecret>,
     /// The inputs that it was made of, where it is to be saved.
     pub(crate) inputs: Option<Inputs>,
+    /// The moves that the spec may mean.
+    pub(crate) proposed_moves: Vec<MoveRule>,
 }
 
 impl Made {
@@ -103,6 +105,7 @@ impl Made {
             locations: Vec::new(),
             written_secrets: Vec::new(),
             inputs: None,
+            proposed_moves: Vec::new(),
         }
     }
 
@@ -312,10 +315,12 @@ pub(crate) fn made(
 ) -> Made {
     diagnostics.extend(found);
     diagnostics.sort();
+    let proposed_moves = plan.proposed_moves.iter().map(|it| it.rule.clone()).collect();
     if diagnostics.has_errors() {
-        return Made::without_plan(sources, diagnostics);
+        return Made { proposed_moves, ..Made::without_plan(sources, diagnostics) };
     }
     Made {
+        proposed_moves,
         units: units(configured),
         aim: Aim::default(),
         digest: None,

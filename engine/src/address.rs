@@ -3,11 +3,17 @@
 //! An address is an immutable value and the key of every map. `Display` prints what a user types,
 //! `FromStr` is its inverse. It is not an object's id: that one the API chooses.
 
+mod move_rule;
+mod pattern;
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+pub use self::move_rule::{MoveRule, MoveRuleError};
+pub use self::pattern::AddressPattern;
 
 /// A name from a spec or a schema: shared, cheap to clone.
 pub type Name = Arc<str>;
@@ -53,6 +59,16 @@ impl ModulePath {
     /// The path as text; empty for the spec itself.
     pub fn as_str(&self) -> &str {
         self.0.as_deref().unwrap_or_default()
+    }
+
+    /// The modules on the path, from the outside in, each with the key of its instance.
+    pub fn steps(&self) -> Vec<(Name, Option<Name>)> {
+        let (mut steps, mut rest) = (Vec::new(), self.as_str());
+        while let Ok(Some((name, key, behind))) = split_step(rest) {
+            steps.push((name.into(), key.map(Name::from)));
+            rest = behind;
+        }
+        steps
     }
 
     /// Returns true if this is the module `other`, one of its instances where `other` has no key, or inside one.
@@ -226,25 +242,32 @@ impl FromStr for Address {
 /// Splits the path of a module off the beginning of an address.
 fn split_module(text: &str) -> Result<(ModulePath, &str), &'static str> {
     let (mut path, mut rest) = (ModulePath::root(), text);
-    while let Some(after) = rest.strip_prefix("module.") {
-        let end = after.find(['.', '[']).unwrap_or(after.len());
-        let (name, mut after) = after.split_at(end);
-        if !is_name(name) {
-            return Err("the part after `module.` is not a name");
-        }
-        let mut key = None;
-        if after.starts_with('[') {
-            let (found, behind) = split_key(after)?;
-            (key, after) = (Some(found), behind);
-        }
+    while let Some((name, key, behind)) = split_step(rest)? {
         path = path.join(name, key.as_deref());
-        rest = match after.strip_prefix('.') {
-            Some(rest) => rest,
-            None if after.is_empty() => "",
-            None => return Err("there is no dot behind the module"),
-        };
+        rest = behind;
     }
     Ok((path, rest))
+}
+
+/// Splits the outermost module off the beginning of an address; none where there is no module.
+#[expect(clippy::type_complexity, reason = "name, key and rest")]
+fn split_step(text: &str) -> Result<Option<(&str, Option<String>, &str)>, &'static str> {
+    let Some(after) = text.strip_prefix("module.") else { return Ok(None) };
+    let end = after.find(['.', '[']).unwrap_or(after.len());
+    let (name, mut after) = after.split_at(end);
+    if !is_name(name) {
+        return Err("the part after `module.` is not a name");
+    }
+    let mut key = None;
+    if after.starts_with('[') {
+        let (found, behind) = split_key(after)?;
+        (key, after) = (Some(found), behind);
+    }
+    match after.strip_prefix('.') {
+        Some(rest) => Ok(Some((name, key, rest))),
+        None if after.is_empty() => Ok(Some((name, key, ""))),
+        None => Err("there is no dot behind the module"),
+    }
 }
 
 /// Splits `["key"]` or `[key]` off the beginning of a text.

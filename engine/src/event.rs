@@ -148,6 +148,9 @@ pub struct Summary {
     /// Resources taken over.
     #[serde(default)]
     pub imported: usize,
+    /// Resources that got another address.
+    #[serde(default)]
+    pub moved: usize,
     /// Resources updated.
     pub updated: usize,
     /// Resources replaced.

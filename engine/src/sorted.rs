@@ -208,6 +208,15 @@ impl<K: Serialize, V: Serialize> Serialize for Map<K, V> {
     }
 }
 
+impl<T: Ord + Clone> Set<T> {
+    /// Puts others in the places of members, as `new` says.
+    pub fn replace(&mut self, new: &std::collections::BTreeMap<T, T>) {
+        if self.iter().any(|member| new.contains_key(member)) {
+            *self = self.iter().map(|member| new.get(member).unwrap_or(member).clone()).collect();
+        }
+    }
+}
+
 impl<T: Ord> Set<T> {
     /// An empty set.
     pub const fn new() -> Self {

@@ -53,6 +53,7 @@ pub(crate) fn spec(data: &[u8]) {
     }
     let snapshot = Snapshot::new("lineage".to_owned(), SealKey::from_random([7; 32]));
     let (plan, found) = engine::plan::plan(&PlanInput {
+        moves: &engine::plan::Moves::default(),
         config: &config,
         graph: &graph,
         providers: &PROVIDERS,

@@ -231,6 +231,7 @@ pub fn sentence(summary: &Summary) -> String {
     );
     for (count, word) in [
         (summary.imported, "imported"),
+        (summary.moved, "moved"),
         (summary.forgotten, "forgotten"),
         (summary.failed, "failed"),
         (summary.in_doubt, "in doubt"),

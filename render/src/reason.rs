@@ -37,8 +37,15 @@ pub(crate) fn sentence(change: &Change) -> String {
         Reason::Untargeted => "it is outside `--target`, or in `--exclude`",
         Reason::InDoubt => "a call of an earlier run is in doubt",
         Reason::Imported => "the object exists, and an import names it",
+        Reason::Moved => return moved(change),
+        Reason::Removed => "a removal in the spec names it",
     };
     fixed.to_owned()
+}
+
+fn moved(change: &Change) -> String {
+    let from = change.moved_from.as_ref().map(|from| format!("moved from {from}"));
+    from.unwrap_or_else(|| "moved".to_owned())
 }
 
 fn differs(change: &Change) -> String {

@@ -263,6 +263,13 @@ pub(crate) fn mark(action: Action) -> (&'static str, Label) {
 pub(crate) fn change(page: &mut Page, change: &ChangeView) {
     page.push(headline(change));
     page.push(Line::new(1).then(safe::text(&change.reason), Label::Faint));
+    if change.kind == Action::Move {
+        return;
+    }
+    if let Some(from) = &change.moved_from {
+        let line = Line::new(1).mark(Action::Move.symbol(), Label::Changed);
+        page.push(line.plain(format!("moved from {}", safe::text(from))));
+    }
     if let Some(loss) = &change.loss {
         let line = Line::new(1).mark("!", Label::Danger);
         page.push(line.then(safe::text(loss), Label::Danger));

@@ -120,6 +120,7 @@ pub struct Counts {
     pub read: usize,
     pub forget: usize,
     pub import: usize,
+    /// The number of objects that get another address, also beside another action.
     #[serde(rename = "move")]
     pub moved: usize,
     #[serde(rename = "no-op")]
@@ -143,6 +144,9 @@ fn is_none(count: &usize) -> bool {
 pub struct ChangeView {
     /// The address of the object.
     pub address: String,
+    /// The address that it had, where the spec moves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved_from: Option<String>,
     /// The resource type.
     #[serde(rename = "type")]
     pub ty: Name,
@@ -429,6 +433,7 @@ impl Counts {
             plan.doubts.iter().map(|doubt| (&doubt.address, doubt.running)).collect();
         let mut counts = Self::default();
         for change in &plan.changes {
+            counts.moved += usize::from(change.moved_from.is_some());
             let is_open = change.action == Action::NoOp && !change.deposed;
             match open.get(&change.address).filter(|_| is_open) {
                 Some(true) => counts.running += 1,
@@ -441,6 +446,8 @@ impl Counts {
 
     fn add(&mut self, action: Action) {
         let count = match action {
+            // Counted with those of which more becomes than another address.
+            Action::Move => return,
             Action::Create => &mut self.create,
             Action::Update => &mut self.update,
             Action::Replace => &mut self.replace,
@@ -448,7 +455,6 @@ impl Counts {
             Action::Read => &mut self.read,
             Action::Forget => &mut self.forget,
             Action::Import => &mut self.import,
-            Action::Move => &mut self.moved,
             Action::NoOp => &mut self.no_op,
         };
         *count += 1;
@@ -496,6 +502,7 @@ pub(crate) fn change_view(
     let after = change.after.as_deref().map(show);
     ChangeView {
         address: change.address.to_string(),
+        moved_from: change.moved_from.as_ref().map(ToString::to_string),
         ty: change.address.block.ty.clone(),
         provider: change.provider.clone(),
         action: change.action.word(),

@@ -26,6 +26,7 @@ mod kills;
 mod lifecycle;
 mod local_service;
 mod modules;
+mod moves;
 mod options;
 mod policies;
 mod provider_addresses;

@@ -119,22 +119,22 @@ pub async fn observe_chosen(
 
 /// Reads the objects that are to be taken over, and adds what was seen: each an address, the
 /// provider instance that manages it, and an id.
-pub async fn observe_imports<'a>(
+pub async fn observe_imports(
     snapshot: &Snapshot,
     providers: &Providers,
-    imports: impl Iterator<Item = (&'a Address, &'a Name, &'a ObjectId)>,
+    imports: &[(&Address, &Name, ObjectId)],
     secrets: &KnownSecrets,
     observations: &mut Observations,
 ) -> Result<(), ApplyError> {
     let sealer = SecretScanner::new(&snapshot.seal_key, secrets);
     let mut open = Vec::new();
     for (address, instance, id) in imports {
-        let key = (instance.clone(), address.block.ty.clone());
+        let key = (Name::clone(instance), address.block.ty.clone());
         let Some(schema) = schema(providers, &key).filter(|schema| schema.remote) else { continue };
         let entry = snapshot.entries.get(address);
         let is_free = entry.is_none_or(|entry| entry.current.is_none());
         if is_free && !snapshot.has_taken_over(address, id) {
-            open.push((address, id, key, schema));
+            open.push((*address, id, key, schema));
         }
     }
     let seen: Vec<_> = stream::iter(open)

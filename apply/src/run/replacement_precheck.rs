@@ -53,7 +53,7 @@ impl StepContext<'_> {
     fn is_settled(&self, expr: &Expr, change: &Change) -> bool {
         let stays = |address: &Address| {
             let other = self.input.plan.change(address);
-            *address != change.address && other.is_some_and(|it| it.action == Action::NoOp)
+            *address != change.address && other.is_some_and(|it| it.action.is_idle())
         };
         let sources = self.sources(expr);
         !sources.is_empty() && sources.iter().all(stays)

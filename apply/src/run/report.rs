@@ -51,6 +51,7 @@ impl Reporter {
             }
         }
         let summary = &mut self.report.summary;
+        summary.moved = plan.changes.iter().filter(|change| change.moved_from.is_some()).count();
         for (index, change) in plan.changes.iter().enumerate() {
             if undone.contains(&index) {
                 continue;
@@ -215,7 +216,7 @@ impl StepContext<'_> {
                     |it| Some(it.value),
                 ),
                 // What stays is what the state has by now, if it still has it.
-                (None, _) if change.action == Action::NoOp => {
+                (None, _) if change.action.is_idle() => {
                     kept.get(name).and_then(|last| last.value.value().ok())
                 }
                 (None, Some(after)) => crate::fill::fill(after, &scope).ok(),

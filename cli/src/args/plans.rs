@@ -76,6 +76,9 @@ pub(crate) struct Plan {
     /// Exit with 2 when there are changes
     #[arg(long)]
     pub(crate) detailed_exitcode: bool,
+    /// Write the moves that the plan proposes into moves.plumb.toml, and plan with them
+    #[arg(long)]
+    pub(crate) write_moves: bool,
     #[command(flatten)]
     pub(crate) planning: Planning,
 }

@@ -60,15 +60,19 @@ pub(crate) enum State {
         #[arg(long, value_name = "PLACE", value_hint = ValueHint::FilePath)]
         from: String,
     },
-    /// Give an object another address
+    /// Give objects other addresses
     #[command(
-        after_help = "Examples:\n  plumb state mv value.a value.b\n  plumb state mv value.a 'value.a[eu]'"
+        after_help = "Examples:\n  plumb state mv value.a value.b\n  plumb state mv value.a 'value.a[eu]'\n  plumb state mv module.app module.web\n  plumb state mv 'value.*' 'module.app.value.*'\n  plumb state mv endpoint.chat --to ../chat\n\nA block goes with all its instances, a module with all that it holds; `*` is any name, and `[*]` any key. A [[moved]] block in the spec does the same, and is reviewed in the plan."
     )]
     Mv {
-        /// The address that it has
+        /// The address that they have
         from: String,
-        /// The address that it gets
-        to: String,
+        /// The address that they get; with --to, the same without one
+        #[arg(value_name = "TO", required_unless_present = "folder")]
+        to: Option<String>,
+        /// Into the state of another folder
+        #[arg(long = "to", value_name = "DIR", id = "folder", value_hint = ValueHint::DirPath)]
+        folder: Option<PathBuf>,
     },
     /// Forget objects; they stay where they are
     #[command(after_help = "Examples:\n  plumb state rm value.a 'value.b[eu]'")]

@@ -3,16 +3,21 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use engine::address::MoveRule;
 use render::view::PlanView;
 
 use super::plan_file;
 use crate::args::{Plan, PlanFormat};
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
+use crate::move_blocks;
 use crate::output::Output;
 use crate::planning::{self, Made};
 use crate::runtime;
 use crate::stop_request::Stopping;
+
+/// The most plans that are made one after the other, each with the moves that the one before proposed.
+const WRITTEN_MAX: usize = 8;
 
 pub(crate) fn run(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Status, CommandError> {
     let made = keep(base, args, make(base, args, output)?)?;
@@ -29,15 +34,36 @@ fn make(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Made, CommandE
         // Before anything is read or called: where it cannot be saved, it need not be made.
         plan_file::place(&base.join(path))?;
     }
-    let folder = Folder::new(base, args.folder.folder.as_deref())?;
+    let folder = || Folder::new(base, args.folder.folder.as_deref());
+    let mut here = folder()?;
     runtime::wait_for(async {
         let planning = &args.planning;
-        if args.out.is_some() {
-            stop.unless(planning::plan_to_save(&folder, base, planning, output)).await
-        } else {
-            stop.unless(planning::plan(&folder, base, planning, output)).await
+        for _ in 0..WRITTEN_MAX {
+            let made = if args.out.is_some() {
+                stop.unless(planning::plan_to_save(&here, base, planning, output)).await?
+            } else {
+                stop.unless(planning::plan(&here, base, planning, output)).await?
+            };
+            if !args.write_moves || made.proposed_moves.is_empty() {
+                return Ok(made);
+            }
+            write_moves(&here, &made.proposed_moves, output)?;
+            // The spec is another one now.
+            here = folder()?;
         }
+        Err(CommandError::new("the plan goes on proposing moves: look at moves.plumb.toml"))
     })
+}
+
+fn write_moves(folder: &Folder, rules: &[MoveRule], output: &Output) -> Result<(), CommandError> {
+    let path = move_blocks::append(folder, rules)?;
+    let count = match rules.len() {
+        1 => "1 move".to_owned(),
+        count => format!("{count} moves"),
+    };
+    let path = render::safe::text(&path.display().to_string());
+    output.talk(&format!("wrote {count} to {path}\n"));
+    Ok(())
 }
 
 /// Saves a plan where that was asked for.

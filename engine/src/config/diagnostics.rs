@@ -4,10 +4,12 @@
 //! with the underlined words; the help says what to write instead. None of them shows a value.
 
 mod blocks;
+mod refactorings;
 mod text;
 mod values;
 
 pub use blocks::*;
+pub use refactorings::*;
 pub use text::*;
 pub use values::*;
 

@@ -20,6 +20,8 @@ pub(super) struct Found {
     pub(super) checks: Vec<(Name, RawBlock)>,
     pub(super) policies: Vec<(Name, RawBlock)>,
     pub(super) imports: Vec<RawBlock>,
+    pub(super) moved: Vec<RawBlock>,
+    pub(super) removed: Vec<RawBlock>,
     pub(super) modules: Vec<(Name, RawBlock)>,
     /// See [`Document`], as for those below.
     pub(super) files: BTreeSet<String>,
@@ -44,6 +46,8 @@ impl Found {
         self.checks.extend(later.checks);
         self.policies.extend(later.policies);
         self.imports.extend(later.imports);
+        self.moved.extend(later.moved);
+        self.removed.extend(later.removed);
         self.modules.extend(later.modules);
         self.files.extend(later.files);
         self.broken.extend(later.broken);
@@ -73,6 +77,8 @@ impl Found {
             policies: firsts.of(self.policies, header, of("policy")),
             policy_files: BTreeSet::new(),
             imports: self.imports,
+            moved: self.moved,
+            removed: self.removed,
             modules: firsts.of(self.modules, header, of("module")),
             library: BTreeMap::new(),
             files: self.files,

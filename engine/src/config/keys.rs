@@ -214,12 +214,28 @@ const POLICY: &[Key] = &[
 ];
 
 const IMPORT: &[Key] = &[
-    required("id", Form::Text, "The id of the object, as the API shows it."),
+    key("for_each", Form::Value, "One import for each entry: `each.key`, `each.value`."),
+    key("id", Form::Message, "The id of the object, as the API shows it."),
+    key("name", Form::Message, "The name of the object, in place of its id."),
     required(
         "to",
         Form::Address,
         "The instance of a resource in this spec that the object becomes.",
     ),
+];
+
+const MOVED: &[Key] = &[
+    required(
+        "from",
+        Form::Text,
+        "The address of a resource, an instance or a module as the state has it; `*` is any name, `[*]` any key.",
+    ),
+    required("to", Form::Address, "The address that it has in the spec, with the same `*`."),
+];
+
+const REMOVED: &[Key] = &[
+    key("destroy", Form::Flag, "True: the objects are deleted. Else they stay where they are."),
+    required("from", Form::Text, "The address of what the spec no longer has, as in a move."),
 ];
 
 const TIMEOUT: Key = key("timeout", Form::Message, "The longest wait, such as \"30s\".");
@@ -302,6 +318,14 @@ pub const TABLES: &[TableForm] = &[
         description: "A call of a module: a folder of spec files. Other keys are its inputs.",
     },
     TableForm {
+        name: "moved",
+        header: Header::List,
+        one: "a move",
+        keys: MOVED,
+        is_open: false,
+        description: "Objects that get another address and stay as they are.",
+    },
+    TableForm {
         name: "output",
         header: Header::Named,
         one: "an output",
@@ -332,6 +356,14 @@ pub const TABLES: &[TableForm] = &[
         keys: &[],
         is_open: true,
         description: "The settings of a provider: where its API is, or the descriptor that it is made of.",
+    },
+    TableForm {
+        name: "removed",
+        header: Header::List,
+        one: "a removal",
+        keys: REMOVED,
+        is_open: false,
+        description: "Objects that the spec no longer has, and what becomes of them.",
     },
     TableForm {
         name: "resource",

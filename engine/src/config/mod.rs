@@ -20,11 +20,13 @@ pub mod keys;
 mod lifecycle;
 mod locals;
 pub mod modules;
+mod moves;
 mod names;
 mod offsets;
 mod outputs;
 pub mod parse;
 pub mod policies;
+mod removals;
 mod required_version;
 pub mod resolve;
 mod resource;
@@ -42,7 +44,7 @@ pub(crate) mod written;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::address::{Address, Block, Name};
+use crate::address::{Address, AddressPattern, Block, MoveRule, Name};
 use crate::diagnostics::{FileId, Span};
 use crate::expression::{Expr, Range};
 use crate::schema::TypeSchema;
@@ -52,6 +54,7 @@ use crate::value::Datum;
 pub use conditions::Condition;
 pub use data::DataConfig;
 pub use modules::source::ModuleSource;
+pub use moves::moved_block;
 pub use outputs::fetched;
 pub use policies::PolicyConfig;
 pub use table::Table;
@@ -127,6 +130,10 @@ pub struct Document {
     pub policy_files: BTreeSet<FileId>,
     /// `[[import]]`, in the order of the text.
     pub imports: Vec<RawBlock>,
+    /// `[[moved]]`, in the order of the text.
+    pub moved: Vec<RawBlock>,
+    /// `[[removed]]`, in the order of the text.
+    pub removed: Vec<RawBlock>,
     /// `[module.<name>]`.
     pub modules: BTreeMap<Name, RawBlock>,
     /// The modules that the document and they themselves call, as far as they could be read.
@@ -162,6 +169,10 @@ pub struct Config {
     pub policies: BTreeMap<Name, PolicyConfig>,
     /// The objects to take over, by the address that they get.
     pub imports: BTreeMap<Address, ImportConfig>,
+    /// The moves of objects to other addresses.
+    pub moves: Vec<MoveConfig>,
+    /// The removals that say what becomes of the objects.
+    pub removals: Vec<RemovalConfig>,
 }
 
 /// A variable and the value it has in this run.
@@ -269,10 +280,41 @@ pub struct OutputConfig {
 /// An object that exists and is to be taken over into the state.
 #[derive(Clone, Debug)]
 pub struct ImportConfig {
-    /// Its id.
-    pub id: ObjectId,
+    /// Which one.
+    pub object: ImportedObject,
     /// The place where the spec says so; none for the command.
     pub span: Option<Span>,
+}
+
+/// The object that an import means.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ImportedObject {
+    /// The one with this id.
+    Id(ObjectId),
+    /// The only one with this name that no state has.
+    Named(Name),
+}
+
+/// A `[[moved]]` block: objects that get other addresses.
+#[derive(Clone, Debug)]
+pub struct MoveConfig {
+    /// The addresses before and after.
+    pub rule: MoveRule,
+    /// The place of `from`.
+    pub from: Span,
+    /// The place of `to`.
+    pub to: Span,
+}
+
+/// A `[[removed]]` block: what becomes of objects whose resource the spec has no more.
+#[derive(Clone, Debug)]
+pub struct RemovalConfig {
+    /// The addresses that it is about.
+    pub from: AddressPattern,
+    /// True if the objects are deleted; else they leave the state and stay where they are.
+    pub destroys: bool,
+    /// The place of `from`.
+    pub span: Span,
 }
 
 /// A check: an assertion over what is live.

@@ -19,9 +19,6 @@ use crate::address::{Block, Name, RESERVED_TYPES, is_name};
 use crate::diagnostics::{Diagnostics, FileId, Source, Sources, Span};
 use crate::work::{self, InTurn, Workers};
 
-/// The tables that later versions bring.
-const LATER: [&str; 2] = ["moved", "removed"];
-
 /// Parses the files of one spec into one document.
 pub fn parse(sources: &Sources, files: &[FileId]) -> (Document, Diagnostics) {
     parse_with(sources, files, &InTurn)
@@ -176,9 +173,6 @@ impl Reader {
     fn top(&mut self, file: File<'_>, pair: Pair<'_, '_>) {
         let (key, value) = pair;
         let name = &**key.get_ref();
-        if LATER.contains(&name) {
-            return self.found.diagnostics.push(say::not_supported_yet(name, file.header(pair)));
-        }
         if keys::table(name).is_none() {
             let at = file.header(pair);
             // Behind a header that cannot be read, the keys of its table seem to stand in its place.
@@ -187,8 +181,8 @@ impl Reader {
             }
             return self.found.diagnostics.push(say::unknown_table(name, at, keys::tables()));
         }
-        if name == "import" {
-            return self.imports(file, pair);
+        if keys::table(name).is_some_and(|form| form.header == keys::Header::List) {
+            return self.list(file, name, pair);
         }
         let DeValue::Table(table) = value.get_ref() else {
             let form = match name {
@@ -218,24 +212,26 @@ impl Reader {
         blocks.push(((), block));
     }
 
-    /// `[[import]]`, as often as there are objects to take over.
-    fn imports(&mut self, file: File<'_>, pair: Pair<'_, '_>) {
-        let form = "[[import]]";
+    /// `[[import]]`, `[[moved]]` and `[[removed]]`, as often as there are.
+    fn list(&mut self, file: File<'_>, kind: &str, pair: Pair<'_, '_>) {
+        let form = &format!("[[{kind}]]");
         let DeValue::Array(blocks) = pair.1.get_ref() else {
-            return self.found.diagnostics.push(say::not_a_block(
-                "import",
-                form,
-                file.header(pair),
-            ));
+            let at = file.header(pair);
+            return self.found.diagnostics.push(say::not_a_block(kind, form, at));
         };
         for block in blocks {
             let at = file.span(block.span());
             let DeValue::Table(table) = block.get_ref() else {
-                self.found.diagnostics.push(say::not_a_block("import", form, at));
+                self.found.diagnostics.push(say::not_a_block(kind, form, at));
                 continue;
             };
-            let block = self.block(file, "import", at, table);
-            self.found.imports.push(block);
+            let block = self.block(file, kind, at, table);
+            let blocks = match kind {
+                "moved" => &mut self.found.moved,
+                "removed" => &mut self.found.removed,
+                _ => &mut self.found.imports,
+            };
+            blocks.push(block);
         }
     }
 

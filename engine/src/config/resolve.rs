@@ -11,13 +11,13 @@ use super::checker::{Checker, place};
 use super::convert::file_request;
 use super::data::{DataConfig, data};
 pub use super::given::{Files, Given};
-use super::modules::expand::{Expanded, expand};
+use super::modules::expand::{Expanded, Refactorings, expand};
 use super::names::{Known, Managed, Modules, Names};
 use super::resource::{Checked, resource};
 use super::settings::state_settings;
 use super::{
     Config, Document, Item, LocalConfig, PolicyConfig, RawBlock, Variable, diagnostics as say,
-    imports, locals, outputs, policies, variables,
+    imports, locals, moves, outputs, policies, removals, variables,
 };
 use crate::address::{Address, Block, Name, is_name};
 use crate::diagnostics::{Diagnostics, Span};
@@ -58,11 +58,11 @@ pub fn resolve_with(
         return (Config::default(), Diagnostics::from_iter([say::not_checked()]));
     }
     let (variables, mut diagnostics) = variables::variables(&document, &input.variables);
-    let Expanded { document, mut input_types, providers, unknown } =
+    let Expanded { document, mut input_types, providers, unknown, refactorings } =
         expand(document, &variables, &files(&input.files), &mut diagnostics);
     let modules = Modules { input_types: &input_types, providers: &providers, unknown };
     let (mut config, (resources, look_ups), found) =
-        check(&document, input, (variables, modules), workers);
+        check(&document, input, (variables, modules, &refactorings), workers);
     diagnostics.extend(found);
     diagnostics.sort();
     let local = |(name, item): (Name, Item)| {
@@ -99,7 +99,7 @@ type LookUps = Vec<(Option<Managed>, Vec<(Address, Span)>)>;
 fn check(
     document: &Document,
     input: &ResolveInput,
-    (variables, modules): (BTreeMap<Name, Variable>, Modules<'_>),
+    (variables, modules, refactorings): (BTreeMap<Name, Variable>, Modules<'_>, &Refactorings),
     workers: &dyn Workers,
 ) -> (Config, (Resources, LookUps), Diagnostics) {
     let mut diagnostics = Diagnostics::new();
@@ -111,14 +111,20 @@ fn check(
     locals::infer(document, &mut names, &mut diagnostics);
     check_files(document, &input.files, &mut diagnostics);
     diagnostics.extend(state_settings(document).1);
+    let files = files(&input.files);
+    let known = imports::KnownValues { variables: &variables, files: &files };
+    let imports = imports::imports(document, &names, &known, &mut diagnostics);
+    let removals = removals::removals(document, &names, refactorings, &mut diagnostics);
     let config = Config {
         name: name(document, &names, &mut diagnostics),
         variables,
-        files: files(&input.files),
+        files,
         outputs: outputs::outputs(document, &names, &mut diagnostics),
         checks: outputs::checks(document, &names, &mut diagnostics),
         policies: policies(document, &names, &input.providers, &mut diagnostics),
-        imports: imports::imports(document, &names, &mut diagnostics),
+        imports,
+        moves: moves::moves(document, &names, (refactorings, &removals), &mut diagnostics),
+        removals,
         ..Config::default()
     };
     let checked = resources(document, &names, workers, &mut diagnostics);
@@ -350,6 +356,7 @@ fn items(document: &Document) -> impl Iterator<Item = &Item> {
     let blocks = named.into_iter().flat_map(BTreeMap::values);
     let blocks = blocks.chain(document.resources.values()).chain(document.data.values());
     let blocks = blocks.chain(&document.plumb).chain(&document.state).chain(&document.imports);
+    let blocks = blocks.chain(&document.moved).chain(&document.removed);
     blocks.flat_map(|block| block.items.values()).chain(document.locals.values())
 }
 

@@ -172,6 +172,12 @@ pub fn occurrences(document: &Document) -> Vec<Occurrence> {
     for raw in &document.imports {
         finder.block("import", None, raw);
     }
+    for raw in &document.moved {
+        finder.block("moved", None, raw);
+    }
+    for raw in &document.removed {
+        finder.block("removed", None, raw);
+    }
     finder.found
 }
 

@@ -174,14 +174,16 @@ fn mistake(file: FileId, text: &str, error: &toml::de::Error) -> Diagnostic {
 
 /// Returns true if a line opens a block of HCL: `resource "type" "name" {`.
 fn is_hcl(line: &str) -> bool {
-    const BLOCKS: [&str; 10] = [
+    const BLOCKS: [&str; 12] = [
         "check",
         "data",
         "import",
         "locals",
         "module",
+        "moved",
         "output",
         "provider",
+        "removed",
         "resource",
         "terraform",
         "variable",

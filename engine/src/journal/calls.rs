@@ -78,12 +78,18 @@ impl Calls {
         true
     }
 
-    /// Renames what calls depend on.
-    pub(super) fn rename(&mut self, from: &Address, to: &Address) {
+    /// Renames what calls are about, and what they depend on, by the old addresses.
+    pub(super) fn rename(&mut self, new: &BTreeMap<Address, Address>) {
         for pending in self.by_number.values_mut() {
-            if pending.started.dependencies.remove(from) {
-                pending.started.dependencies.insert(to.clone());
+            let started = &mut pending.started;
+            started.dependencies.replace(new);
+            if let Some(to) = new.get(&started.address) {
+                started.address = to.clone();
             }
+        }
+        self.about.clear();
+        for pending in self.by_number.values() {
+            *self.about.entry(about(&pending.started)).or_default() += 1;
         }
     }
 

@@ -129,20 +129,34 @@ impl Snapshot {
         if self.entries.contains_key(to) {
             return illegal(format_args!("{from} moved to {to}, which exists"));
         }
-        let Some(entry) = self.entries.remove(from) else {
+        let is_called = || self.pending.values().any(|call| call.started.address == *from);
+        if !self.entries.contains_key(from) && !is_called() {
             return illegal(format_args!("{from} moved and is not in the state"));
-        };
-        self.entries.insert(to.clone(), entry);
-        if let Some(ids) = self.taken_over.remove(from) {
-            self.taken_over.entry(to.clone()).or_default().extend(ids);
         }
-        for entry in self.entries.values_mut() {
-            if entry.dependencies.remove(from) {
-                entry.dependencies.insert(to.clone());
+        self.rename_all(&BTreeMap::from([(from.clone(), to.clone())]));
+        Ok(())
+    }
+
+    /// Gives addresses others, by the ones that they have, wherever the state names them. Nothing may have the new
+    /// ones.
+    pub fn rename_all(&mut self, new: &BTreeMap<Address, Address>) {
+        for (from, to) in new {
+            if let Some(entry) = self.entries.remove(from) {
+                self.entries.insert(to.clone(), entry);
+            }
+            if let Some(ids) = self.taken_over.remove(from) {
+                self.taken_over.entry(to.clone()).or_default().extend(ids);
             }
         }
-        self.pending.rename(from, to);
-        Ok(())
+        for entry in self.entries.values_mut() {
+            entry.dependencies.replace(new);
+        }
+        for watched in &mut self.watched {
+            if let Some(to) = new.get(&watched.address) {
+                watched.address = to.clone();
+            }
+        }
+        self.pending.rename(new);
     }
 }
 

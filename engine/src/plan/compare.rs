@@ -135,7 +135,12 @@ pub fn compare(
     if whole.is_empty() {
         return Ok(now);
     }
-    if planned.is_empty() || refers_to_more(planned, &now, config) {
+    let is_new = |change: &Change| {
+        change.moved_from.is_some() && !acting(planned).any(|it| place(it) == place(change))
+    };
+    // The state gives new addresses before anything else is done, so no part of them can be left for later.
+    if planned.is_empty() || now.changes.iter().any(is_new) || refers_to_more(planned, &now, config)
+    {
         return Err(whole);
     }
     match now.restricted_to(planned) {
@@ -251,6 +256,7 @@ impl Comparison<'_> {
             (a, b) => a.is_none() && b.is_none(),
         };
         (a.action, &a.provider, &a.object) == (b.action, &b.provider, &b.object)
+            && a.moved_from == b.moved_from
             && same(&a.before, &b.before)
             && same(&a.after, &b.after)
             && drifted(a).eq(drifted(b))

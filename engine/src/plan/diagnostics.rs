@@ -1,10 +1,13 @@
 //! The diagnostics of planning, one constructor each.
 
+pub(super) mod moves;
+
 use std::collections::BTreeSet;
 
+pub(super) use self::moves::*;
 use crate::address::{Address, Block, Name};
 use crate::condition::Broken;
-use crate::config::{ImportConfig, ResourceConfig};
+use crate::config::{ImportConfig, ImportedObject, ResourceConfig};
 use crate::constraint::Violation;
 use crate::diagnostics::{Diagnostic, Severity, Span};
 use crate::expression::ExprError;
@@ -460,10 +463,11 @@ pub(super) fn name_comes_too_late(taker: &Address, bearer: &Address) -> Diagnost
 pub(super) fn cannot_import(
     span: Option<Span>,
     address: &Address,
-    id: &ObjectId,
+    object: &ImportedObject,
     why: &str,
 ) -> Diagnostic {
-    let diagnostic = Diagnostic::error(format!("{id} cannot be taken over as {address}"));
+    let object = imported(object);
+    let diagnostic = Diagnostic::error(format!("{object} cannot be taken over as {address}"));
     // Without a line to show there is no place for a label.
     let diagnostic = match span {
         Some(span) => diagnostic.at(span).label(why),
@@ -472,12 +476,20 @@ pub(super) fn cannot_import(
     diagnostic.about(address)
 }
 
+/// The object of an import, for people.
+fn imported(object: &ImportedObject) -> String {
+    match object {
+        ImportedObject::Id(id) => id.to_string(),
+        ImportedObject::Named(name) => format!("the object named `{name}`"),
+    }
+}
+
 pub(super) fn import_does_nothing(
     import: &ImportConfig,
     address: &Address,
     why: &str,
 ) -> Diagnostic {
-    Diagnostic::warning(format!("the import of {} does nothing", import.id))
+    Diagnostic::warning(format!("the import of {} does nothing", imported(&import.object)))
         .at(import.span)
         .label(why)
         .help("remove this block from the spec")

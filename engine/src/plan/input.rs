@@ -8,10 +8,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::address::{Address, AddressError, Block, ModulePath, Name};
-use crate::config::Config;
+use crate::config::{Config, ImportedObject};
 use crate::digest::Digest;
 use crate::graph::Graph;
 use crate::journal::CallId;
+use crate::plan::moves::Moves;
 use crate::schema::ProviderSchema;
 use crate::state::{Nonce, ObjectId, Snapshot};
 use crate::value::Attributes;
@@ -29,6 +30,8 @@ pub struct PlanInput<'a> {
     pub accounts: &'a BTreeMap<Name, Digest>,
     /// The state, with the journal folded in.
     pub snapshot: &'a Snapshot,
+    /// The moves that gave objects the addresses by which the state has them here.
+    pub moves: &'a Moves,
     /// What is live.
     pub observations: &'a Observations,
     /// What was asked for.
@@ -161,6 +164,30 @@ pub struct Observations {
     pub listed: BTreeMap<(Name, Name), BTreeMap<ObjectId, Attributes>>,
     /// The objects that look-ups asked for, by the address of the look-up.
     pub read: BTreeMap<Address, Observed>,
+}
+
+impl Observations {
+    /// The objects of a type that have a name and that no state has.
+    pub fn named(&self, provider: &Name, ty: &Name, name: &Name) -> &[ObjectId] {
+        let key = (provider.clone(), ty.clone(), name.clone());
+        self.strangers.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    /// The object that an import of a type means; none where no object, or more than one, has its name.
+    pub fn imported<'a>(
+        &'a self,
+        provider: &Name,
+        ty: &Name,
+        object: &'a ImportedObject,
+    ) -> Option<&'a ObjectId> {
+        match object {
+            ImportedObject::Id(id) => Some(id),
+            ImportedObject::Named(name) => match self.named(provider, ty, name) {
+                [id] => Some(id),
+                _ => None,
+            },
+        }
+    }
 }
 
 /// What was seen of an object.

@@ -21,6 +21,7 @@ pub mod input;
 mod limits;
 pub mod lint;
 mod look_up;
+mod moves;
 mod open_condition;
 mod pipeline;
 mod referred;
@@ -41,10 +42,12 @@ pub use crate::plan::decide::rules::broken_before_call;
 pub use crate::plan::evaluate::desired::keys as for_each_keys;
 pub use crate::plan::evaluate::secret_inputs::SecretInputs;
 pub use crate::plan::facts::selection::Selection;
+pub use crate::plan::facts::selection::moved::renamed as renamed_options;
+pub use crate::plan::moves::Moves;
 pub use crate::plan::open_condition::{OpenCondition, When};
 pub use crate::plan::pipeline::{plan, plan_with};
 
-use crate::address::{Address, Name};
+use crate::address::{Address, MoveRule, Name};
 use crate::diagnostics::Span;
 use crate::digest::{Digest, Fingerprint, SealKey};
 use crate::expression::Expr;
@@ -82,6 +85,18 @@ pub struct Plan {
     /// The reads without which the plan cannot be made: it is to be made again with the answers.
     #[serde(skip)]
     pub requests: Vec<DataRequest>,
+    /// Moves that the spec may mean: each of something that it no longer has to something new.
+    #[serde(skip)]
+    pub proposed_moves: Vec<ProposedMove>,
+}
+
+/// A move that the spec may mean.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProposedMove {
+    /// The addresses before and after.
+    pub rule: MoveRule,
+    /// Where the spec declares what may be moved to.
+    pub span: Option<Span>,
 }
 
 /// An attribute that a call would send, and that cannot be computed.
@@ -169,6 +184,9 @@ pub struct Base {
 pub struct Change {
     /// Whose change.
     pub address: Address,
+    /// The address that the object has in the state, where the spec moves it here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_from: Option<Address>,
     /// True if it is about an object that a replace, or a given-up create, left beside the
     /// current one.
     #[serde(default, skip_serializing_if = "Not::not")]
@@ -226,6 +244,7 @@ impl Change {
     pub fn new(address: Address, provider: Name) -> Self {
         Self {
             address,
+            moved_from: None,
             deposed: false,
             provider,
             action: Action::NoOp,
@@ -276,6 +295,11 @@ pub enum Action {
 }
 
 impl Action {
+    /// Returns true if the object stays as it is, under whatever address.
+    pub fn is_idle(self) -> bool {
+        matches!(self, Self::NoOp | Self::Move)
+    }
+
     /// The word for it in every format.
     pub fn word(self) -> &'static str {
         match self {
@@ -357,6 +381,10 @@ pub enum Reason {
     StillUsed(Use),
     /// The object exists, and an import names it.
     Imported,
+    /// A move names it; nothing else becomes different.
+    Moved,
+    /// A removal in the spec names it.
+    Removed,
 }
 
 /// Who goes on using an object.

@@ -7,7 +7,9 @@ use crate::plan::check::{self, budget, policies, targets};
 use crate::plan::context::Context;
 use crate::plan::decide::decisions::Decisions;
 use crate::plan::decide::walk;
-use crate::plan::decide::{conditions, import, outputs, removal, used_objects};
+use crate::plan::decide::{
+    conditions, import, move_proposals, moved, outputs, removal, used_objects,
+};
 use crate::plan::decided_changes::DecidedChanges;
 use crate::plan::evaluate::{self, Evaluation};
 use crate::plan::facts::redactor;
@@ -25,6 +27,8 @@ pub fn plan(input: &PlanInput<'_>) -> (Plan, Diagnostics) {
 /// Makes the plan, with workers to decide the instances.
 pub fn plan_with(input: &PlanInput<'_>, workers: &dyn Workers) -> (Plan, Diagnostics) {
     let mut found = Findings::default();
+    found.diagnostics.extend(input.moves.diagnostics.clone());
+    found.seen.extend(input.moves.records());
     let context = Context::new(input, &mut found.diagnostics);
     let (evaluation, mut decisions) = decide_spec(&context, workers, &mut found);
     let used = used_objects::find(&context, &decisions);
@@ -45,6 +49,8 @@ fn decide_spec<'a>(
     let (evaluation, decisions) = walk::walk(context, workers, found);
     import::report_unused(context, &evaluation, &mut found.diagnostics);
     targets::report_unmatched(context, &evaluation, &mut found.diagnostics);
+    moved::check(context, &evaluation, &mut found.diagnostics);
+    removal::report_wanted(context, &evaluation, &mut found.diagnostics);
     (evaluation, decisions)
 }
 
@@ -66,10 +72,13 @@ fn finish<'a>(
     found.sort();
     let changes = DecidedChanges::new(&decisions.drafts, input.snapshot);
     check::check(context, &changes, &mut found);
+    let proposed_moves = move_proposals::propose(context, evaluation, &decisions.drafts);
+    found.diagnostics.extend(diagnostics::proposed_moves(&proposed_moves));
     let steps = schedule::steps(&changes, &input.snapshot.seal_key, &mut found.diagnostics);
     let users = changes.references.users(&decisions.drafts);
     let outputs = outputs::outputs(context, evaluation, &mut decisions, &mut found.diagnostics);
     decisions.drafts.iter_mut().for_each(redactor::hide);
+    moved::mark(input.moves, &mut decisions.drafts);
     if evaluation.planned.spent.is_over() && !found.diagnostics.has_errors() {
         let drafts = &decisions.drafts;
         found.diagnostics.push(budget::exceeded(input.config, drafts, &evaluation.locals, &[]));
@@ -86,6 +95,7 @@ fn finish<'a>(
         seen: found.seen,
         lacks: found.lacks,
         requests: found.requests,
+        proposed_moves,
     };
     unused_secrets::prune(&mut plan);
     let mut diagnostics = found.diagnostics;

@@ -5,7 +5,9 @@
 
 mod conditions;
 mod data;
+mod imports;
 mod lifecycle;
+mod moves;
 mod names;
 mod order;
 #[path = "../support/shapes.rs"]

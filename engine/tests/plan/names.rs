@@ -44,6 +44,7 @@ update unit.chat [image_id]
 s0 = create image.other
 s1 = update unit.chat (unit-2) after s0
 s2 = delete image.base (image-1) after s1
-s3 = activate image.other after s0, s2",
+s3 = activate image.other after s0, s2
+note:2: image.base may be called image.other now",
     );
 }

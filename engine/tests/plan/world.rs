@@ -14,7 +14,7 @@ use engine::expression::evaluate::{Scope, evaluate};
 use engine::expression::{Expr, Root};
 use engine::graph::Graph;
 use engine::plan::input::{Mode, Observations, Observed, Options, PlanInput};
-use engine::plan::{Action, Change, Plan, plan, text};
+use engine::plan::{Action, Change, Moves, Plan, plan, renamed_options, text};
 use engine::schema::{Operation, ProviderSchema};
 use engine::state::{Entry, Object, ObjectId, Progress, Snapshot};
 use engine::stored::{Stored, seal_attributes};
@@ -183,13 +183,25 @@ impl World {
         diagnostics.extend(found);
         let (graph, found) = Graph::new(&config);
         diagnostics.extend(found);
+        let moves = Moves::new(&config, &self.snapshot);
+        let snapshot = &*moves.renamed(&self.snapshot);
+        let now = |(address, id): &(Address, ObjectId)| {
+            let mut addresses = snapshot.entries.keys();
+            let now = addresses.find(|now| moves.origin(now) == Some(address));
+            (now.unwrap_or(address).clone(), id.clone())
+        };
+        let mut observations = self.observations.clone();
+        let objects = std::mem::take(&mut observations.objects).into_iter();
+        observations.objects = objects.map(|(key, seen)| (now(&key), seen)).collect();
+        let options = &*renamed_options(options, &moves, &config);
         let (plan, found) = plan(&PlanInput {
             config: &config,
             graph: &graph,
             providers: &self.providers,
             accounts: &BTreeMap::new(),
-            snapshot: &self.snapshot,
-            observations: &self.observations,
+            snapshot,
+            moves: &moves,
+            observations: &observations,
             options,
         });
         diagnostics.extend(found);
@@ -302,7 +314,9 @@ fn show(plan: &Plan, diagnostics: &Diagnostics, sources: &Sources) -> String {
         let causes: Vec<&str> = change.causes.iter().map(|cause| &*cause.attribute).collect();
         let mark = if change.deposed { " (deposed)" } else { "" };
         let (action, address) = (change.action.word(), &change.address);
-        writeln!(out, "{action} {address}{mark} [{}]", causes.join(" ")).unwrap();
+        let from = change.moved_from.as_ref().map(|from| format!(" from {from}"));
+        let from = from.unwrap_or_default();
+        writeln!(out, "{action} {address}{mark}{from} [{}]", causes.join(" ")).unwrap();
     }
     out.push_str(&text::steps(plan));
     for diagnostic in diagnostics.iter() {

@@ -31,6 +31,7 @@ fn attributes(json: &serde_json::Value) -> Attributes {
 fn change(at: &str, action: Action, reason: Reason) -> Change {
     Change {
         address: address(at),
+        moved_from: None,
         deposed: false,
         provider: "test".into(),
         action,
@@ -748,4 +749,32 @@ fn a_replace_that_lets_go_says_nothing_of_an_order() {
         let change = view.changes.iter().find(|change| change.kind == Action::Replace).unwrap();
         assert_eq!(verdict(&change), expected);
     }
+}
+
+#[test]
+fn a_move_shows_where_an_object_comes_from() {
+    let mut plain = change("disk.b", Action::Move, Reason::Moved);
+    plain.moved_from = Some(address("disk.a"));
+    plain.object = Some(ObjectId("d1".into()));
+    plain.before = Some(shared(&json!({"size": 1})));
+    plain.after.clone_from(&plain.before);
+    let mut update = change("disk.d", Action::Update, Reason::Differs);
+    update.moved_from = Some(address("disk.c"));
+    update.before = Some(shared(&json!({"size": 1})));
+    update.after = Some(shared(&json!({"size": 2})));
+    update.causes = vec![cause("size", false, None)];
+    let plan = Plan { complete: true, changes: vec![plain, update], ..Plan::default() };
+    let (sources, found) = (Sources::default(), Diagnostics::new());
+    let view = PlanView::new(&plan, &sources, &found, None);
+    insta::assert_snapshot!(text(&view, false), @r"
+      → disk.b gets this address  (id d1)
+            moved from disk.a
+
+      ~ disk.d will be updated in place
+            size changed outside
+          → moved from disk.c
+            size  1 → 2  # changed outside
+
+    Plan: 0 to create, 1 to update, 0 to replace, 0 to delete, 2 to move.
+    ");
 }

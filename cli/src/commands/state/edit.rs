@@ -1,4 +1,4 @@
-//! `plumb state mv`, `plumb state rm` and `plumb state relocate`.
+//! `plumb state rm` and `plumb state relocate`.
 
 use std::collections::BTreeSet;
 
@@ -11,41 +11,6 @@ use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
 use crate::stored_state;
-
-pub(super) fn mv(
-    folder: &Folder,
-    from: &str,
-    to: &str,
-    output: &Output,
-) -> Result<(), CommandError> {
-    let (from, to) = (parse(from)?, parse(to)?);
-    stored_state::edit(folder, "state mv", |snapshot| move_records(snapshot, &from, &to))?;
-    let shown = |address: &Address| render::safe::text(&address.to_string());
-    output.talk(&format!("moved {} to {}\n", shown(&from), shown(&to)));
-    Ok(())
-}
-
-fn move_records(
-    snapshot: &Snapshot,
-    from: &Address,
-    to: &Address,
-) -> Result<Vec<Record>, CommandError> {
-    if !snapshot.entries.contains_key(from) {
-        return Err(not_there(&from.to_string(), snapshot));
-    }
-    if from.block.ty != to.block.ty {
-        return Err(CommandError::new(format!(
-            "an object of type {} cannot become one of type {}",
-            from.block.ty, to.block.ty
-        )));
-    }
-    if snapshot.entries.contains_key(to) {
-        return Err(CommandError::new(format!("{to} is in the state already")));
-    }
-    nothing_pending(snapshot, from)?;
-    nothing_pending(snapshot, to)?;
-    Ok(vec![Record::Moved { from: from.clone(), to: to.clone() }])
-}
 
 pub(super) fn rm(
     folder: &Folder,
@@ -115,7 +80,7 @@ fn forget_records(snapshot: &Snapshot, address: &Address) -> Result<Vec<Record>,
 }
 
 /// A call in doubt belongs to an address: who edits that address would lose what the call made.
-fn nothing_pending(snapshot: &Snapshot, address: &Address) -> Result<(), CommandError> {
+pub(super) fn nothing_pending(snapshot: &Snapshot, address: &Address) -> Result<(), CommandError> {
     if snapshot.pending.values().any(|pending| pending.started.address == *address) {
         return Err(CommandError::new(format!("a call for {address} is in doubt"))
             .status(Status::InDoubt)

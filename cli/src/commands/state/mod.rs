@@ -4,6 +4,7 @@ mod begin;
 mod edit;
 mod journal;
 mod migrate;
+mod mv;
 mod transfer;
 
 use std::path::Path;
@@ -28,7 +29,9 @@ pub(crate) fn run(base: &Path, args: &State, output: &Output) -> Result<Status, 
             }
         }
         State::Show { address, form } => show(&folder, address, form, output)?,
-        State::Mv { from, to } => edit::mv(&folder, from, to, output)?,
+        State::Mv { from, to, folder: other } => {
+            mv::run(base, &folder, (from, to.as_deref()), other.as_deref(), output)?;
+        }
         State::Rm { addresses } => edit::rm(&folder, addresses, output)?,
         State::Relocate { provider } => edit::relocate(&folder, provider, output)?,
         State::Init => begin::run(&folder, output)?,

@@ -169,6 +169,38 @@ pub fn bad_id(why: &str, at: Span) -> Diagnostic {
         .help("write the id as the API shows it")
 }
 
+/// An import that says twice which object it means.
+pub fn import_by_both(at: Span) -> Diagnostic {
+    Diagnostic::error("an import by id and by name")
+        .at(at)
+        .label("`id` says already which object is meant")
+        .help("keep one of the two")
+}
+
+/// An import by name of a type whose objects have none.
+pub fn import_of_nameless(ty: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("an import by name")
+        .at(at)
+        .label(format!("an object of type `{ty}` has no name to find it by"))
+        .help("give its `id`")
+}
+
+/// A part of an import that is made of a secret.
+pub fn import_of_a_secret(key: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("an import cannot hold a secret")
+        .at(at)
+        .label(format!("`{key}` is made of a secret, and it would be shown"))
+        .help("write it without the secret")
+}
+
+/// A part of an import that cannot be computed before planning.
+pub fn import_not_known(key: &str, why: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("an import must be known before planning")
+        .at(at)
+        .label(format!("`{key}`: {why}"))
+        .help("make it of variables, locals and files")
+}
+
 /// An import to a resource that the spec does not have.
 pub fn import_of_nothing(block: &Block, help: String, at: Span) -> Diagnostic {
     Diagnostic::error("import to an unknown resource")

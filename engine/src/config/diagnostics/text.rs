@@ -106,18 +106,6 @@ pub fn unknown_table(
         .choices(name, known)
 }
 
-/// A part of the language that a later version brings.
-pub fn not_supported_yet(name: &str, at: Span) -> Diagnostic {
-    let help = match name {
-        "moved" => "remove it, and move the state by a command: `plumb state mv OLD NEW`",
-        _ => "remove it: this version of Plumb does not support it",
-    };
-    Diagnostic::error("not supported yet")
-        .at(at)
-        .label(format!("`{name}` is not supported by this version"))
-        .help(help)
-}
-
 /// A value where a block must stand.
 pub fn not_a_block(path: &str, form: &str, at: Span) -> Diagnostic {
     Diagnostic::error("expected a table")

@@ -29,6 +29,26 @@ pub(in crate::config) struct Expanded {
     pub(in crate::config) providers: BTreeMap<ModulePath, BTreeMap<Name, Name>>,
     /// The modules with something wrong in them, so that what they hold is not known.
     pub(in crate::config) unknown: Vec<ModulePath>,
+    /// The moves and removals of the spec and of its modules, each with the instance that it stands in.
+    pub(in crate::config) refactorings: Refactorings,
+}
+
+/// The blocks that say what became of objects of the state.
+#[derive(Default)]
+pub(in crate::config) struct Refactorings {
+    /// `[[moved]]`.
+    pub(in crate::config) moved: Vec<(ModulePath, RawBlock)>,
+    /// `[[removed]]`.
+    pub(in crate::config) removed: Vec<(ModulePath, RawBlock)>,
+}
+
+impl Refactorings {
+    /// Adds the blocks of a document, under the path of an instance of it.
+    fn add(&mut self, document: &Document, path: &ModulePath) {
+        let placed = |raw: &RawBlock| (path.clone(), raw.clone());
+        self.moved.extend(document.moved.iter().map(placed));
+        self.removed.extend(document.removed.iter().map(placed));
+    }
 }
 
 /// Puts the instances of all modules into a document.
@@ -43,7 +63,9 @@ pub(in crate::config) fn expand(
         input_types: BTreeMap::new(),
         providers: BTreeMap::new(),
         unknown: Vec::new(),
+        refactorings: Refactorings::default(),
     };
+    expanded.refactorings.add(&expanded.document, &ModulePath::root());
     if expanded.document.modules.is_empty() {
         return expanded;
     }
@@ -350,6 +372,7 @@ impl Expansion<'_> {
             raw.items.values_mut().for_each(|item| references.item(item));
             raw
         };
+        self.expanded.refactorings.add(document, path);
         let flat = &mut self.expanded.document;
         let blocks = document.resources.iter().chain(&document.data);
         for (block, raw) in blocks {

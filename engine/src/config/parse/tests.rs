@@ -61,7 +61,7 @@ fn several_mistakes_in_one_go() {
     let document = check(
         "a = \nb = 1\nb = 2\n[x\n",
         "plumb.toml:1:5 error: invalid TOML [] string values must be quoted, expected literal string
-         plumb.toml:2:1 error: unknown table [b] `b` is not a table of a spec | known are `check`, `data`, `import`, `local`, `module`, `output`, `plumb`, `policy`, `provider`, `resource`, `state`, `variable`
+         plumb.toml:2:1 error: unknown table [b] `b` is not a table of a spec | known are `check`, `data`, `import`, `local`, `module`, `moved`, `output`, `plumb`, `policy`, `provider`, `removed`, `resource`, 2 more
          plumb.toml:3:1 error: declared twice [b] `b` is declared again here (plumb.toml:2:1: first declared here) | remove one of the two, or give it another name
          plumb.toml:4:3 error: invalid TOML [] unclosed table, expected `]`",
     );
@@ -146,13 +146,12 @@ fn blocks_of_the_wrong_shape() {
 }
 
 #[test]
-fn tables_that_mean_nothing_or_come_later() {
+fn tables_that_mean_nothing() {
     check(
-        "[ressource.value.a]\n[locals]\n[module.x]\n[[moved]]\n[zzz]\n",
+        "[ressource.value.a]\n[locals]\n[module.x]\n[zzz]\n",
         "plumb.toml:1:2 error: unknown table [ressource] `ressource` is not a table of a spec | did you mean `resource`?
          plumb.toml:2:1 error: unknown table [[locals]] `locals` is not a table of a spec | did you mean `local`?
-         plumb.toml:4:3 error: not supported yet [moved] `moved` is not supported by this version | remove it, and move the state by a command: `plumb state mv OLD NEW`
-         plumb.toml:5:1 error: unknown table [[zzz]] `zzz` is not a table of a spec | known are `check`, `data`, `import`, `local`, `module`, `output`, `plumb`, `policy`, `provider`, `resource`, `state`, `variable`",
+         plumb.toml:4:1 error: unknown table [[zzz]] `zzz` is not a table of a spec | known are `check`, `data`, `import`, `local`, `module`, `moved`, `output`, `plumb`, `policy`, `provider`, `removed`, `resource`, 2 more",
     );
 }
 

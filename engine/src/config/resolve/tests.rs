@@ -627,8 +627,8 @@ fn imports_name_an_instance_and_an_id() {
         "",
     );
     let found: Vec<String> =
-        config.imports.iter().map(|(to, import)| format!("{to} {}", import.id)).collect();
-    assert_eq!(found, ["box.a abc", "box.b[\"x\"] def"]);
+        config.imports.iter().map(|(to, import)| format!("{to} {:?}", import.object)).collect();
+    assert_eq!(found, ["box.a Id(ObjectId(\"abc\"))", "box.b[\"x\"] Id(ObjectId(\"def\"))"]);
 }
 
 #[test]

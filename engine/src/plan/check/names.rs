@@ -79,8 +79,9 @@ fn is_imported(input: &PlanInput<'_>, change: &Change, id: &ObjectId) -> bool {
         // An import for an address that has another object already does nothing.
         let entry = input.snapshot.entries.get(address);
         let current = entry.and_then(|entry| entry.current.as_ref());
-        import.id == *id
-            && current.is_none_or(|current| current.id == import.id)
+        let (provider, ty) = (&change.provider, &change.address.block.ty);
+        input.observations.imported(provider, ty, &import.object) == Some(id)
+            && current.is_none_or(|current| current.id == *id)
             && address.block.ty == change.address.block.ty
             && config.is_some_and(|resource| resource.provider == change.provider)
     })

@@ -334,6 +334,7 @@ fn change(
     };
     Change {
         address: case.address.clone(),
+        moved_from: None,
         deposed: false,
         provider: case.resource.provider.clone(),
         action: verdict.action,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::address::Address;
-use crate::config::{ImportConfig, ResourceConfig};
+use crate::config::{ImportConfig, ImportedObject, ResourceConfig};
 use crate::diagnostics::Diagnostics;
 use crate::journal::Record;
 use crate::plan::context::Context;
@@ -18,7 +18,7 @@ use crate::plan::facts::prior::Live;
 use crate::plan::input::{Observed, PlanInput};
 use crate::plan::{Action, Change, Reason, diagnostics};
 use crate::schema::Identity;
-use crate::state::{Nonce, Object, Progress};
+use crate::state::{Nonce, Object, ObjectId, Progress};
 use crate::stored::{KnownSecrets, SecretScanner, Stored, seal_attributes};
 use crate::value::{Attributes, Value};
 
@@ -38,51 +38,123 @@ pub(in crate::plan) fn imported(
     found: &mut Diagnostics,
 ) -> Result<Option<Imported>, Refused> {
     let Some(import) = input.config.imports.get(address) else { return Ok(None) };
+    let (provider, ty) = (&resource.provider, &resource.block.ty);
+    let id = input.observations.imported(provider, ty, &import.object);
     if input.options.validating {
-        return match refusal(input, resource, import) {
+        return match refusal(input, resource, id) {
             None => Ok(None),
             Some(why) => Err(refuse(address, import, &why, found)),
         };
     }
-    let entry = input.snapshot.entries.get(address);
-    let current = entry.and_then(|entry| entry.current.as_ref());
-    // What was taken over may have been replaced since, or gone and been made anew, or a run may have
-    // ended between the two: a block that stays in the spec must not keep a plan from being made.
-    if let Some(object) = current {
-        if object.id != import.id {
-            let why = format!("{address} stands for {} already", object.id);
+    if let Some(why) = is_done(input, address, import) {
+        if !why.is_empty() {
             found.push(diagnostics::import_does_nothing(import, address, &why));
         }
         return Ok(None);
     }
-    if input.snapshot.has_taken_over(address, &import.id) {
-        let why = format!("{address} stood for it, and it went since");
-        found.push(diagnostics::import_does_nothing(import, address, &why));
-        return Ok(None);
-    }
-    let observed = input.observations.objects.get(&(address.clone(), import.id.clone()));
-    let refused = refusal(input, resource, import).map_or(Ok(()), Err);
-    let observed = refused.and_then(|()| match observed {
-        Some(Observed::Live(observed)) => Ok(observed),
-        Some(Observed::Gone) => {
-            Err(Cow::Owned(format!("there is no {} with the id {}", address.block.ty, import.id)))
-        }
-        None => Err(Cow::Borrowed("it was not looked at: leave out --no-refresh")),
-    });
-    let observed = observed.and_then(|observed| match made_for(input, resource, observed) {
-        Some(other) if other != address => Err(Cow::Owned(format!(
-            "the create of {other} made it, which is in doubt: it has its one-time name"
-        ))),
-        _ => Ok(observed),
-    });
-    match observed {
-        Ok(observed) => Ok(Some(Imported::new(input, import, observed, wanted))),
+    match observed(input, resource, address, (import, id)) {
+        Ok((id, observed)) => Ok(Some(Imported::new(input, id, observed, wanted))),
         Err(why) => Err(refuse(address, import, &why, found)),
     }
 }
 
+/// Why an import has nothing to do; empty where it did its work. What was taken over may have been replaced since, or
+/// gone and been made anew, or a run may have ended between the two: a block that stays in the spec must not keep a
+/// plan from being made.
+fn is_done(input: &PlanInput<'_>, address: &Address, import: &ImportConfig) -> Option<String> {
+    let entry = input.snapshot.entries.get(address);
+    let current = entry.and_then(|entry| entry.current.as_ref());
+    if let Some(current) = current {
+        let is_it = match &import.object {
+            ImportedObject::Id(id) => current.id == *id,
+            // Its name is the spec's by now, which may be another one.
+            ImportedObject::Named(_) => true,
+        };
+        let why = (!is_it).then(|| format!("{address} stands for {} already", current.id));
+        return Some(why.unwrap_or_default());
+    }
+    let was_taken = match &import.object {
+        ImportedObject::Id(id) => input.snapshot.has_taken_over(address, id),
+        ImportedObject::Named(_) => input.snapshot.taken_over.contains_key(address),
+    };
+    was_taken.then(|| format!("{address} stood for it, and it went since"))
+}
+
+/// Returns the id of the object and what was seen of it, or why it cannot be taken over.
+fn observed<'a>(
+    input: &'a PlanInput<'_>,
+    resource: &ResourceConfig,
+    address: &Address,
+    (import, id): (&ImportConfig, Option<&'a ObjectId>),
+) -> Result<(&'a ObjectId, &'a Attributes), Cow<'static, str>> {
+    if let Some(why) = refusal(input, resource, id) {
+        return Err(why);
+    }
+    let Some(id) = id else { return Err(not_one(input, resource, import)) };
+    if let Some(other) = imported_by_id(input, resource, address, (import, id)) {
+        return Err(format!("the import to {other} names the same object").into());
+    }
+    let observed = match input.observations.objects.get(&(address.clone(), id.clone())) {
+        Some(Observed::Live(observed)) => observed,
+        Some(Observed::Gone) => {
+            return Err(format!("there is no {} with the id {id}", address.block.ty).into());
+        }
+        None => return Err("it was not looked at: leave out --no-refresh".into()),
+    };
+    match made_for(input, resource, observed) {
+        Some(other) if other != address => Err(format!(
+            "the create of {other} made it, which is in doubt: it has its one-time name"
+        )
+        .into()),
+        _ => Ok((id, observed)),
+    }
+}
+
+/// The address to which another import takes the object of this one, which names it otherwise.
+fn imported_by_id<'a>(
+    input: &'a PlanInput<'_>,
+    resource: &ResourceConfig,
+    address: &Address,
+    (import, id): (&ImportConfig, &ObjectId),
+) -> Option<&'a Address> {
+    if matches!(import.object, ImportedObject::Id(_)) {
+        return None;
+    }
+    let is_same = |(other, it): &(&Address, &ImportConfig)| {
+        let config = input.config.resources.get(&other.block);
+        *other != address
+            && other.block.ty == resource.block.ty
+            && it.object == ImportedObject::Id(id.clone())
+            && config.is_some_and(|config| config.provider == resource.provider)
+    };
+    input.config.imports.iter().find(is_same).map(|(other, _)| other)
+}
+
+/// Why a name does not say which object is meant.
+fn not_one(
+    input: &PlanInput<'_>,
+    resource: &ResourceConfig,
+    import: &ImportConfig,
+) -> Cow<'static, str> {
+    const NAMED_MAX: usize = 8;
+    let ImportedObject::Named(name) = &import.object else { return "".into() };
+    let ty = &resource.block.ty;
+    match input.observations.named(&resource.provider, ty, name) {
+        [] => format!(
+            "no {ty} outside the state has this name; with --no-refresh nothing is looked at"
+        )
+        .into(),
+        several => {
+            let ids: Vec<String> =
+                several.iter().take(NAMED_MAX).map(ToString::to_string).collect();
+            format!("{} have this name: give the id of one, of {}", several.len(), ids.join(", "))
+                .into()
+        }
+    }
+}
+
 fn refuse(address: &Address, import: &ImportConfig, why: &str, found: &mut Diagnostics) -> Refused {
-    found.push(diagnostics::cannot_import(import.span, address, &import.id, why));
+    found.push(diagnostics::cannot_import(import.span, address, &import.object, why));
     Refused
 }
 
@@ -90,14 +162,15 @@ fn refuse(address: &Address, import: &ImportConfig, why: &str, found: &mut Diagn
 fn refusal(
     input: &PlanInput<'_>,
     resource: &ResourceConfig,
-    import: &ImportConfig,
+    id: Option<&ObjectId>,
 ) -> Option<Cow<'static, str>> {
     if !resource.schema.remote {
         let ty = &resource.block.ty;
         return Some(format!("a {ty} lives in the state only: no API has it").into());
     }
+    let id = id?;
     let snapshot = input.snapshot;
-    if let Some(owner) = snapshot.owner(&resource.provider, &resource.block.ty, &import.id) {
+    if let Some(owner) = snapshot.owner(&resource.provider, &resource.block.ty, id) {
         return Some(format!("{owner} stands for this object already").into());
     }
     let here = |nonce: &Nonce| {
@@ -106,7 +179,7 @@ fn refusal(
         watched.any(|watched| (&watched.provider, &watched.ty) == place)
     };
     let mut leftovers = input.observations.leftovers.iter();
-    if leftovers.any(|leftover| leftover.id == import.id && here(&leftover.nonce)) {
+    if leftovers.any(|leftover| leftover.id == *id && here(&leftover.nonce)) {
         return Some("a create that was given up made it, and this plan deletes it".into());
     }
     None
@@ -124,12 +197,7 @@ fn made_for<'a>(
 }
 
 impl Imported {
-    fn new(
-        input: &PlanInput<'_>,
-        import: &ImportConfig,
-        observed: &Attributes,
-        wanted: &Wanted,
-    ) -> Self {
+    fn new(input: &PlanInput<'_>, id: &ObjectId, observed: &Attributes, wanted: &Wanted) -> Self {
         let key = &input.snapshot.seal_key;
         // Where the spec has a secret, the object may have it at another place, or another one.
         let secrets = KnownSecrets::default().with(&wanted.attributes, &wanted.sensitive);
@@ -137,7 +205,7 @@ impl Imported {
         let sealer = SecretScanner::new(key, &secrets);
         let attributes = sealer.seal(observed, &wanted.sensitive, &[&recorded]);
         let object = Object {
-            id: import.id.clone(),
+            id: id.clone(),
             progress: Progress::Ready,
             attributes: Stored::of_sealed(&Value::map(attributes.clone())),
             managed: wanted.attributes.keys().cloned().collect(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::address::Address;
-use crate::config::{ResourceConfig, SpecExpr};
+use crate::config::{RemovalConfig, ResourceConfig, SpecExpr};
 use crate::diagnostics::Diagnostics;
 use crate::journal::Record;
 use crate::plan::context::Context;
@@ -157,6 +157,16 @@ fn end(removal: &mut Removal<'_, '_>, draft: &mut Draft, live: &Live<'_>, reason
     let config = removal.context.input.config.resources.get(&change.address.block);
     let key = &removal.context.input.snapshot.seal_key;
     let is_whole = !resume::is_half_made(&live.object.progress, &live.attributes, (&*schema, key));
+    let removed = removal_config(removal.context, &change.address);
+    if let Some(removed) = removed.filter(|removed| is_whole && !removed.destroys) {
+        let drained = resume::drained(live, (&*schema, key));
+        if !drained.is_empty() {
+            let found = &mut removal.found.diagnostics;
+            found.push(diagnostics::drained_is_removed(&change.address, &drained, removed.span));
+        }
+        (change.action, change.reason) = (Action::Forget, Reason::Removed);
+        return;
+    }
     if is_whole && is_retained(removal, &change.address, config) {
         let drained = resume::drained(live, (&*schema, key));
         if let (Some(config), false) = (config, drained.is_empty()) {
@@ -179,6 +189,25 @@ fn end(removal: &mut Removal<'_, '_>, draft: &mut Draft, live: &Live<'_>, reason
         let address = change.address.clone();
         let is_protected = flag(removal, &address, config, item, "prevent_destroy");
         flags.prevent_destroy = is_protected == Some(true);
+    }
+}
+
+/// The removal in the spec that names the object of an address.
+fn removal_config<'a>(context: &Context<'a>, address: &Address) -> Option<&'a RemovalConfig> {
+    context.input.config.removals.iter().find(|removal| removal.from.covers(address))
+}
+
+/// Says which removals name an instance that the spec wants.
+pub(in crate::plan) fn report_wanted(
+    context: &Context<'_>,
+    evaluation: &Evaluation<'_>,
+    found: &mut Diagnostics,
+) {
+    for removal in &context.input.config.removals {
+        let wanted = removal.from.instance().filter(|address| evaluation.planned.has(address));
+        if let Some(address) = wanted {
+            found.push(diagnostics::removed_and_wanted(&address, removal.span));
+        }
     }
 }
 
@@ -354,6 +383,7 @@ fn nothing_done(address: &Address, entry: &Entry, live: &Live<'_>) -> Change {
 fn reason(removal: &Removal<'_, '_>, address: &Address, config: Option<&ResourceConfig>) -> Reason {
     match config {
         _ if removal.context.input.options.mode == Mode::Destroy => Reason::Destroy,
+        _ if removal_config(removal.context, address).is_some() => Reason::Removed,
         None => Reason::NotInSpec,
         Some(resource) if resource.for_each.is_some() == address.key.is_some() => {
             if address.key.is_some() && !removal.gone.evaluation.planned.has(address) {

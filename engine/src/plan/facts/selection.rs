@@ -1,6 +1,7 @@
 //! Which instances a plan is about: `--target` and `--exclude`. What a target refers to is in
 //! `needs`.
 
+pub(in crate::plan) mod moved;
 pub(in crate::plan) mod needs;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 
 use crate::address::Address;
 use crate::expression::Expr;
-use crate::plan::{Action, Change, Plan};
+use crate::plan::{Change, Plan};
 use crate::value::Value;
 
 /// Removes the secrets of each object that stays as it is and that nothing in the plan refers to.
 pub(in crate::plan) fn prune(plan: &mut Plan) {
-    let is_unused = |change: &Change| change.action == Action::NoOp && !change.secrets.is_empty();
+    let is_unused = |change: &Change| change.action.is_idle() && !change.secrets.is_empty();
     if !plan.changes.iter().any(is_unused) {
         return;
     }
@@ -25,7 +25,7 @@ pub(in crate::plan) fn prune(plan: &mut Plan) {
 
 /// Returns the addresses that the plan's calls and outputs refer to, directly or through others.
 fn used(plan: &Plan) -> BTreeSet<Address> {
-    let active = plan.changes.iter().filter(|change| change.action != Action::NoOp);
+    let active = plan.changes.iter().filter(|change| !change.action.is_idle());
     let outputs = plan.outputs.values();
     let shown = outputs.clone().filter_map(|output| output.after.as_ref()).cloned();
     let hidden = outputs.filter_map(|output| output.secret.as_ref()).map(unknown);
