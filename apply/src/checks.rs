@@ -113,6 +113,7 @@ impl Live {
             snapshot: &self.snapshot,
             providers,
             variables: &variables,
+            looked_up: &BTreeMap::new(),
             clear: &self.seen,
             takes_unshown_for_null: true,
         };

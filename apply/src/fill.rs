@@ -23,6 +23,8 @@ pub(crate) struct FillScope<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) providers: &'a Providers,
     pub(crate) variables: &'a BTreeMap<Name, Datum>,
+    /// What look-ups read that holds secrets.
+    pub(crate) looked_up: &'a BTreeMap<Address, Datum>,
     /// Objects with secrets, in clear, as far as this run knows them.
     pub(crate) clear: &'a BTreeMap<Address, Attributes>,
     /// True if what no answer has shown is null, for who only shows what there is.
@@ -102,6 +104,24 @@ impl FillScope<'_> {
 }
 
 impl FillScope<'_> {
+    /// What a look-up read, or all those of its block read.
+    fn looked_up(&self, address: &Address) -> Result<Datum, String> {
+        if let Some(datum) = self.looked_up.get(address) {
+            return Ok(datum.clone());
+        }
+        let (mut objects, mut paths) = (Attributes::new(), Paths::none());
+        let own = self.looked_up.range(address..);
+        for (other, datum) in own.take_while(|(other, _)| other.block == address.block) {
+            let Some(key) = other.key.as_ref().filter(|_| address.key.is_none()) else { continue };
+            paths.extend_below(&Path::attribute(key.clone()), &datum.sensitive);
+            objects.insert(key.clone(), datum.value.clone());
+        }
+        if objects.is_empty() {
+            return Err(format!("`{address}` is known only while planning"));
+        }
+        Ok(Datum { value: Value::map(objects), sensitive: paths })
+    }
+
     /// A reference as people write it: the evaluator takes an instance out of all of them by its name.
     fn written(&self, reference: &Expr) -> Expr {
         match &reference.kind {
@@ -145,15 +165,15 @@ impl Scope for Asking<'_> {
 
     fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String> {
         let address = block.instance(key.map(Into::into));
+        if block.is_data {
+            return self.scope.looked_up(&address);
+        }
         let entries = &self.scope.snapshot.entries;
         if let Some(entry) = entries.get(&address) {
             return match &entry.current {
                 Some(object) => self.object(&address, entry, object),
                 None => Err(format!("{address} is not there")),
             };
-        }
-        if block.is_data {
-            return Err(format!("`{block}` is known only while planning"));
         }
         if key.is_some() {
             return Err(format!("{address} is not there"));

@@ -10,6 +10,7 @@
 pub mod adopt;
 pub mod checks;
 pub mod clock;
+mod data_reader;
 pub mod doubt;
 mod error;
 mod fill;
@@ -36,6 +37,7 @@ use engine::address::Name;
 use provider_port::Provider;
 
 pub use clock::{Clock, Moment};
+pub use data_reader::{DataReader, NoData};
 pub use error::ApplyError;
 
 /// The configured provider instances, by instance name.

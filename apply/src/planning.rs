@@ -25,7 +25,7 @@ use crate::refresh::look_ups::{answer, list_for_look_ups, looked_up};
 use crate::refresh::{TypesToList, observe_chosen, observe_imports};
 use crate::secret_destinations::refused_destinations;
 use crate::unavailable_secrets::unavailable_secrets;
-use crate::{ApplyError, Host, Providers};
+use crate::{ApplyError, DataReader, Host, Providers};
 
 /// The longest chain of look-ups that need one another and must be read one by one.
 const ROUNDS_MAX: usize = 32;
@@ -49,6 +49,8 @@ pub struct Request<'a> {
     pub now_ms: u64,
     /// Who looks at the instances of a large spec.
     pub workers: &'a dyn Workers,
+    /// Who reads for look-ups what is no object.
+    pub reader: &'a dyn DataReader,
 }
 
 impl Request<'_> {
@@ -134,8 +136,8 @@ async fn plan_with_answers(
             return Ok((plan, found));
         }
         let secrets = (&snapshot.seal_key, &request.secrets());
-        let answers = answer(&plan.requests, request.providers, secrets).await?;
-        observations.read.extend(answers);
+        let from = (request.providers, request.reader);
+        answer(&plan.requests, from, secrets, &mut observations).await?;
     }
     Err(ApplyError::EndlessLookUps(ROUNDS_MAX))
 }

@@ -13,6 +13,7 @@ mod commands;
 #[cfg(debug_assertions)]
 mod crash_injection;
 mod descriptor_source;
+mod data_reader;
 #[cfg(test)]
 mod docs;
 mod environment;

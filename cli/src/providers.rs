@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use apply::Providers;
 use engine::address::Name;
-use engine::config::Document;
 use engine::config::settings::ProviderSettings;
+use engine::config::{Document, Fetched};
 use engine::diagnostics::{Diagnostic, Diagnostics, Sources, Span, nearest};
 use engine::schema::ProviderSchema;
 use engine::state::Snapshot;
@@ -276,7 +276,7 @@ impl Described {
         let mut blocks = std::iter::once(document)
             .chain(modules)
             .flat_map(|document| document.resources.keys().chain(document.data.keys()));
-        blocks.any(|block| !known(&block.ty))
+        blocks.any(|block| Fetched::of(block).is_none() && !known(&block.ty))
     }
 
     fn declare(

@@ -23,6 +23,7 @@ use engine::value::Datum;
 
 use crate::args::SpecArgs;
 use crate::checks;
+use crate::data_reader::Reader;
 use crate::environment;
 use crate::error::CommandError;
 use crate::folder::Folder;
@@ -48,6 +49,8 @@ pub(crate) struct Resolved {
     input: ResolveInput,
     /// The policy files beside the spec.
     policies: Vec<SpecFile>,
+    /// The reader of what look-ups need beside objects.
+    reader: Reader,
 }
 
 impl Resolved {
@@ -94,10 +97,10 @@ impl Resolved {
         options: &'a Options,
         refresh: bool,
     ) -> Request<'a> {
-        let Self { config, graph, .. } = self;
+        let Self { config, graph, reader, .. } = self;
         let providers = &configured.providers;
         let (running, now_ms, workers) = (false, System::now_ms(), &Threads);
-        Request { config, graph, providers, options, refresh, running, now_ms, workers }
+        Request { config, graph, providers, options, refresh, running, now_ms, workers, reader }
     }
 
     /// The inputs of a plan of it, for a plan file. `key` is the one under which the state knows secrets.
@@ -181,7 +184,18 @@ pub(crate) fn read(
     diagnostics.extend(found);
     diagnostics.sort();
     let (sources, document) = (text.sources, text.document);
-    Ok(Resolved { sources, diagnostics, config, graph, described, document, input, policies })
+    let reader = Reader::new(folder);
+    Ok(Resolved {
+        sources,
+        diagnostics,
+        config,
+        graph,
+        described,
+        document,
+        input,
+        policies,
+        reader,
+    })
 }
 
 /// A spec of which only variables and providers were looked at.

@@ -104,3 +104,91 @@ fn look_ups_of_a_module_are_its_own() {
     project.run(&["apply", "--yes"]).expect(0);
     assert_eq!(project.run(&["output", "ids", "--json"]).expect(0).json(), json!([eu, us]));
 }
+
+/// A spec whose state another one reads.
+const NETWORK: &str = r#"
+[variable.token]
+type = "string"
+sensitive = true
+
+[resource.value.net]
+input = "vpc-1"
+
+[output.vpc_id]
+value = "${value.net.output}"
+
+[output.token]
+value = "${var.token}"
+sensitive = true
+"#;
+
+#[test]
+fn the_outputs_of_another_state_are_read() {
+    let mut project = Project::new(
+        "[data.state.network]\npath = \"./network\"\n\
+         [resource.value.app]\ninput = \"in ${data.state.network.outputs.vpc_id}\"\n\
+         [output.app]\nvalue = \"${value.app.output}\"\n",
+    );
+    project.set("PLUMB_VAR_TOKEN", "hunter2-token");
+    project.write("network/plumb.toml", NETWORK);
+    project.run(&["validate"]).expect(0);
+    let refused = project.run(&["plan"]).expect(1);
+    assert!(refused.said().contains("there is no state in ./network"), "{}", refused.said());
+
+    project.run(&["apply", "network", "--yes"]).expect(0);
+    project.run(&["plan", "--out", "plan.json"]).expect(0);
+    project.write("network/plumb.toml", NETWORK.replace("vpc-1", "vpc-2"));
+    project.run(&["apply", "network", "--yes"]).expect(0);
+    // What the plan was made of has changed.
+    project.run(&["apply", "plan.json"]).expect(3);
+    project.run(&["apply", "--yes"]).expect(0);
+    assert_eq!(project.run(&["output", "--raw", "app"]).expect(0).stdout.trim(), "in vpc-2");
+
+    // Of a sensitive output there is only the fingerprint.
+    project.write(
+        "plumb.toml",
+        "[data.state.network]\npath = \"./network\"\n\
+         [resource.value.app]\ninput = \"${data.state.network.outputs.token}\"\n",
+    );
+    let refused = project.run(&["plan"]).expect(1);
+    let said = refused.said();
+    assert!(said.contains("a look-up keeps only the fingerprint of a secret"), "{said}");
+    assert!(!said.contains("hunter2"), "{said}");
+}
+
+#[test]
+fn the_answer_of_an_address_is_read() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    volume(&service, "shared", "EU-RO-1");
+    let rest = service.environment["PLUMB_SERVERLESS_REST_URL"].clone();
+    let key = service.environment["PLUMB_SERVERLESS_API_KEY"].clone();
+    let spec = format!(
+        "[variable.key]\ntype = \"string\"\nsensitive = true\n\
+         [data.http.volumes]\nurl = \"{rest}/networkvolumes\"\n\
+         headers = {{ Authorization = \"Bearer ${{var.key}}\" }}\n\
+         [resource.value.first]\ninput = \"${{data.http.volumes.json[0].name}}\"\n\
+         [output.first]\nvalue = \"${{nonsensitive(data.http.volumes.json[0].name)}}\"\n"
+    );
+    let mut project = Project::with(&spec, &service);
+    project.set("PLUMB_VAR_KEY", &key);
+    project.run(&["validate"]).expect(0);
+    let planned = project.run(&["plan", "-v"]).expect(0);
+    assert!(!planned.said().contains(&key) && !planned.stdout.contains(&key));
+    // The answer to a secret request is a secret, and the apply has it in clear.
+    project.run(&["apply", "--yes"]).expect(0);
+    assert_eq!(project.run(&["output", "--raw", "first"]).expect(0).stdout.trim(), "shared");
+    assert!(project.run(&["plan"]).expect(0).stdout.contains("No changes."));
+    assert!(!String::from_utf8_lossy(&project.written()).contains(&key));
+
+    project.set("PLUMB_VAR_KEY", "another-key-hunter2");
+    let refused = project.run(&["plan"]).expect(1);
+    assert!(refused.said().contains("the answer has status 401"), "{}", refused.said());
+    assert!(!refused.said().contains("hunter2"), "{}", refused.said());
+    project.write("plumb.toml", spec.replace("[resource", "expected_status = [401]\n[resource"));
+    let missing = project.run(&["plan"]).expect(1);
+    assert!(!missing.said().contains("status 401"), "{}", missing.said());
+    project.write("plumb.toml", spec.replace("http://", "ftp://"));
+    let refused = project.run(&["plan"]).expect(1);
+    assert!(refused.said().contains("not an http or https address"), "{}", refused.said());
+}

@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::address::{Address, Name};
-use engine::config::Config;
+use engine::config::{Config, Fetched};
 use engine::digest::SealKey;
-use engine::plan::DataRequest;
-use engine::plan::input::{Mode, Observed, Options};
+use engine::plan::input::{Mode, Observations, Observed, Options};
+use engine::plan::{DataRequest, Question, Unanswered};
 use engine::state::ObjectId;
 use engine::stored::{KnownSecrets, SecretScanner};
-use engine::value::Attributes;
+use engine::value::{Attributes, Datum, Path};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use provider_port::Kind;
 
 use super::{AT_ONCE, Key, Listed, list_types, schema};
 use crate::read::read_object;
-use crate::{ApplyError, Providers};
+use crate::{ApplyError, DataReader, Providers};
 
 /// The objects of types, by provider instance and type, secrets sealed.
 pub(crate) type SealedLists = BTreeMap<Key, BTreeMap<ObjectId, Attributes>>;
@@ -26,7 +26,8 @@ pub(crate) fn looked_up(config: &Config, options: &Options) -> BTreeSet<Key> {
     if options.mode == Mode::Destroy || options.validating {
         return BTreeSet::new();
     }
-    let types = config.data.values().map(|data| (data.provider.clone(), data.block.ty.clone()));
+    let objects = config.data.values().filter(|data| Fetched::of(&data.block).is_none());
+    let types = objects.map(|data| (data.provider.clone(), data.block.ty.clone()));
     types.collect()
 }
 
@@ -61,33 +62,60 @@ pub(super) fn sealed(
     all
 }
 
-/// Reads the objects that look-ups ask for.
+/// The answer to a question of a look-up.
+enum Answer {
+    Object(Observed),
+    Fetched(Result<Datum, Unanswered>),
+}
+
+/// Answers the questions of look-ups, and adds the answers to what was seen.
 pub(crate) async fn answer(
     requests: &[DataRequest],
-    providers: &Providers,
+    (providers, reader): (&Providers, &dyn DataReader),
     (key, secrets): (&SealKey, &KnownSecrets),
-) -> Result<Vec<(Address, Observed)>, ApplyError> {
+    observations: &mut Observations,
+) -> Result<(), ApplyError> {
     let sealer = SecretScanner::new(key, secrets);
-    stream::iter(requests)
-        .map(|DataRequest { address, object, provider }| async move {
-            let key: Key = (provider.clone(), Name::clone(&address.block.ty));
-            let seen = match read_object(&*providers[provider], &key.1, object).await {
-                Ok(live) => {
-                    let schema = schema(providers, &key);
-                    let sensitive = schema.as_ref().map(|it| it.sensitive()).unwrap_or_default();
-                    let mut attributes = sealer.seal(&live.attributes, &sensitive, &[]);
-                    attributes
-                        .retain(|name, _| schema.as_ref().is_some_and(|it| !it.is_hidden(name)));
-                    Observed::Live(attributes)
-                }
-                Err(error) if error.kind == Kind::NotFound => Observed::Gone,
-                Err(source) => {
-                    return Err(ApplyError::Unread { address: Box::new(address.clone()), source });
-                }
-            };
-            Ok((address.clone(), seen))
-        })
-        .buffered(AT_ONCE)
-        .try_collect()
-        .await
+    let answers = stream::iter(requests).map(|DataRequest { address, question }| async move {
+        let answer = match question {
+            Question::Object { provider, id } => {
+                Answer::Object(object(address, (provider, id), providers, sealer).await?)
+            }
+            Question::Fetch(fetch) => Answer::Fetched(reader.read(fetch).await.map(|mut datum| {
+                // What it repeats of a secret is one, whoever says that it holds none.
+                datum.sensitive.extend_below(&Path::root(), &secrets.places(&datum.value));
+                datum
+            })),
+        };
+        Ok::<_, ApplyError>((address.clone(), answer))
+    });
+    let answers: Vec<(Address, Answer)> = answers.buffered(AT_ONCE).try_collect().await?;
+    for (address, answer) in answers {
+        match answer {
+            Answer::Object(seen) => drop(observations.read.insert(address, seen)),
+            Answer::Fetched(read) => drop(observations.answers.insert(address, read)),
+        }
+    }
+    Ok(())
+}
+
+/// Reads the object that a look-up found in a list.
+async fn object(
+    address: &Address,
+    (provider, id): (&Name, &ObjectId),
+    providers: &Providers,
+    sealer: SecretScanner<'_>,
+) -> Result<Observed, ApplyError> {
+    let key: Key = (provider.clone(), Name::clone(&address.block.ty));
+    match read_object(&*providers[provider], &key.1, id).await {
+        Ok(live) => {
+            let schema = schema(providers, &key);
+            let sensitive = schema.as_ref().map(|it| it.sensitive()).unwrap_or_default();
+            let mut attributes = sealer.seal(&live.attributes, &sensitive, &[]);
+            attributes.retain(|name, _| schema.as_ref().is_some_and(|it| !it.is_hidden(name)));
+            Ok(Observed::Live(attributes))
+        }
+        Err(error) if error.kind == Kind::NotFound => Ok(Observed::Gone),
+        Err(source) => Err(ApplyError::Unread { address: Box::new(address.clone()), source }),
+    }
 }

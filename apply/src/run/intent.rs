@@ -181,6 +181,7 @@ impl StepContext<'_> {
             snapshot: self.snapshot,
             providers: self.input.providers,
             variables: self.input.variables,
+            looked_up: &self.input.plan.looked_up,
             clear: self.clear,
             takes_unshown_for_null: false,
         }

@@ -230,7 +230,9 @@ impl<'a> Run<'a> {
             input,
             scheduler: Scheduler::new(input.plan),
             calls: Calls::new(),
-            secrets: ClearValues::new(input.variables),
+            secrets: ClearValues::new(
+                input.variables.values().chain(input.plan.looked_up.values()),
+            ),
             reporter: Reporter::new(input.emit.clone()),
             ids: ObjectIds::default(),
             halted: false,

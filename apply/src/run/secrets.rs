@@ -40,11 +40,12 @@ pub(super) struct ClearValues {
 }
 
 impl ClearValues {
-    pub(super) fn new(variables: &BTreeMap<Name, Datum>) -> Self {
-        let secret = variables.values().filter(|datum| !datum.sensitive.is_empty());
+    /// Takes the values of variables, and what look-ups read that holds secrets.
+    pub(super) fn new<'d>(given: impl Iterator<Item = &'d Datum> + Clone) -> Self {
+        let secret = given.clone().filter(|datum| !datum.sensitive.is_empty());
         Self {
             variables: secret.map(|datum| datum.value.clone()).collect(),
-            known: KnownSecrets::of(variables.values()),
+            known: KnownSecrets::of(given),
             objects: BTreeMap::new(),
             asked: BTreeSet::new(),
         }

@@ -57,6 +57,7 @@ async fn import(world: &World, spec: &str, address: &str, id: &str) -> String {
         running: false,
         now_ms: 1_000,
         workers: &InTurn,
+        reader: &apply::NoData,
     };
     let mut session = open(world).await;
     let (to, id) = (address.parse().unwrap(), ObjectId(id.into()));

@@ -106,6 +106,7 @@ impl World {
             stop: CancellationToken::new(),
             looks: true,
             workers: &InTurn,
+            reader: &apply::NoData,
             told: Arc::default(),
             report: Mutex::default(),
             planned: Mutex::default(),

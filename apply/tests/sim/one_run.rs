@@ -367,7 +367,17 @@ pub(crate) fn request<'a>(
 ) -> Request<'a> {
     let now_ms = host.now_ms();
     let (refresh, running) = (true, false);
-    Request { config, graph, providers, options, refresh, running, now_ms, workers: &InTurn }
+    Request {
+        config,
+        graph,
+        providers,
+        options,
+        refresh,
+        running,
+        now_ms,
+        workers: &InTurn,
+        reader: &apply::NoData,
+    }
 }
 
 fn prepare(spec: &Spec, harness: Harness, providers: &Providers) -> (Config, Graph) {

@@ -1,9 +1,12 @@
-//! The request of a check: one GET, without a key, without redirects, with a bound on time and
+//! The request of a check or a look-up: one GET, without a key, without redirects, with a bound on time and
 //! size. A secret in its address goes to no host that only the spec names.
+
+use std::time::Duration;
 
 use engine::hosts::{AllowedHosts, is_loopback};
 use engine::stored::from_json;
 use engine::value::{Attributes, Datum, Value};
+use reqwest::header::HeaderMap;
 
 use super::{Fetched, fetched, job, shape};
 use crate::environment;
@@ -19,11 +22,36 @@ pub(super) async fn fetch(datum: &Datum) -> Result<Fetched, String> {
     let url = entries.get("url").and_then(Value::as_str);
     let url = shape::url(url.ok_or("`url` is a text")?)?;
     let secret = !datum.sensitive.is_empty();
+    let timeout = job::timeout(entries)?;
+    let Answer { status, value } =
+        ask(Get { url, headers: HeaderMap::new(), secret, timeout }).await?;
+    Ok(fetched(value, secret, Some(format!("the answer has status {status}"))))
+}
+
+/// A request.
+pub(crate) struct Get {
+    pub(crate) url: reqwest::Url,
+    pub(crate) headers: HeaderMap,
+    /// True if a secret is in it.
+    pub(crate) secret: bool,
+    pub(crate) timeout: Duration,
+}
+
+/// The answer to a request.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// `status`, `body`, and `json` where the body is JSON.
+    pub(crate) value: Value,
+}
+
+/// Sends a request, and reads its answer.
+pub(crate) async fn ask(request: Get) -> Result<Answer, String> {
+    let Get { url, headers, secret, timeout } = request;
     let allowed = environment::variable(environment::ALLOWED_HOSTS).unwrap_or_default();
     if secret && !may_have_secret(&url, &AllowedHosts::parse(&allowed)) {
         return Err(kept_back());
     }
-    let asked = tokio::time::timeout(job::timeout(entries)?, get(url)).await;
+    let asked = tokio::time::timeout(timeout, get(url, headers)).await;
     let (status, body) = asked.map_err(|_| "the request was not answered in time")??;
     let body = String::from_utf8_lossy(&body).into_owned();
     let json = serde_json::from_str(&body).ok();
@@ -32,7 +60,7 @@ pub(super) async fn fetch(datum: &Datum) -> Result<Fetched, String> {
         ("json".into(), json.as_ref().map_or(Value::Null, from_json)),
         ("body".into(), Value::string(body)),
     ]));
-    Ok(fetched(value, secret, Some(format!("the answer has status {status}"))))
+    Ok(Answer { status, value })
 }
 
 /// Returns true if a secret may stand in this address: a spec may come from somebody else, and goes by the
@@ -44,13 +72,13 @@ fn may_have_secret(url: &reqwest::Url, allowed: &AllowedHosts) -> bool {
 /// Returns the message of a request that is not sent. The host may itself be made of the secret, so it is
 /// not named.
 fn kept_back() -> String {
-    "nothing is sent: the address holds a secret, and only the spec names its host; if you trust \
+    "nothing is sent: the request holds a secret, and only the spec names its host; if you trust \
      it, set PLUMB_ALLOWED_HOSTS to that host, and to http:// and that host for an address without \
      encryption"
         .to_owned()
 }
 
-async fn get(url: reqwest::Url) -> Result<(u16, Vec<u8>), String> {
+async fn get(url: reqwest::Url, headers: HeaderMap) -> Result<(u16, Vec<u8>), String> {
     // An error says that one was chosen before, which is as good.
     drop(rustls::crypto::ring::default_provider().install_default());
     let client = reqwest::Client::builder()
@@ -60,7 +88,7 @@ async fn get(url: reqwest::Url) -> Result<(u16, Vec<u8>), String> {
         .map_err(|error| chain(&error))?;
     // The address may hold a secret.
     let failed = |error: reqwest::Error| chain(&error.without_url());
-    let mut answer = client.get(url).send().await.map_err(failed)?;
+    let mut answer = client.get(url).headers(headers).send().await.map_err(failed)?;
     let status = answer.status().as_u16();
     let mut body = Vec::new();
     while let Some(part) = answer.chunk().await.map_err(failed)? {

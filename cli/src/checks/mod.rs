@@ -5,7 +5,7 @@
 //! job does; a job that does not end in time is cancelled.
 
 mod hiding;
-mod http;
+pub(crate) mod http;
 mod job;
 pub(crate) mod shape;
 

@@ -79,7 +79,7 @@ fn id(text: &str) -> Result<(), String> {
 }
 
 /// The address that a request is sent to.
-pub(super) fn url(text: &str) -> Result<reqwest::Url, &'static str> {
+pub(crate) fn url(text: &str) -> Result<reqwest::Url, &'static str> {
     let url = reqwest::Url::parse(text).ok();
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
     url.ok_or("`url` is not an http or https address")

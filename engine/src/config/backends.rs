@@ -1,7 +1,7 @@
 //! The backends of the state and what each is told, as data. What they do is not known
 //! here: a spec is checked in full by a build that has none of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::constant::constant;
 use super::settings::StateSettings;
@@ -116,23 +116,46 @@ pub(super) fn read(document: &Document) -> (StateSettings, Diagnostics) {
     let mut diagnostics = Diagnostics::new();
     let (mut settings, at) = values(document, &mut diagnostics);
     let Some(header) = settings.header else { return (settings, diagnostics) };
+    let items = document.state.iter().flat_map(|block| block.items.keys());
+    let given: BTreeSet<Name> = items.cloned().collect();
+    check_given(&mut settings, &given, (header, at.unwrap_or(header)), &mut diagnostics);
+    diagnostics.sort();
+    (settings, diagnostics)
+}
+
+/// Checks settings that were computed; `header` is the place of their block, `at` that of the backend's name.
+pub(crate) fn check(settings: &mut StateSettings, (header, at): (Span, Span)) -> Diagnostics {
+    let given: BTreeSet<Name> = settings.values.keys().cloned().collect();
+    let with_password = settings.values.iter().filter(|(_, (value, _))| is_with_password(value));
+    let mut diagnostics: Diagnostics =
+        with_password.map(|(key, (_, at))| say::secret_in_state(key, *at)).collect();
+    check_given(settings, &given, (header, at), &mut diagnostics);
+    diagnostics
+}
+
+/// The settings of all backends, each once.
+pub(super) fn attributes() -> impl Iterator<Item = (&'static str, Type)> {
+    let all = BACKENDS.iter().flat_map(|backend| backend.attributes);
+    let all: BTreeMap<_, _> = all.map(|it| (it.name, it.ty.clone())).collect();
+    all.into_iter()
+}
+
+fn check_given(
+    settings: &mut StateSettings,
+    given: &BTreeSet<Name>,
+    (header, at): (Span, Span),
+    diagnostics: &mut Diagnostics,
+) {
     let Some(backend) = BACKENDS.iter().find(|backend| *settings.backend == *backend.name) else {
-        diagnostics.push(say::unknown_backend(&settings.backend, at.unwrap_or(header), names()));
-        return (settings, diagnostics);
+        return diagnostics.push(say::unknown_backend(&settings.backend, at, names()));
     };
-    check_known(backend, &mut settings.values, &mut diagnostics);
-    let block = document.state.as_ref();
-    let missing: Vec<&str> = backend
-        .attributes
-        .iter()
-        .filter(|a| a.required && block.is_some_and(|block| !block.items.contains_key(a.name)))
-        .map(|attribute| attribute.name)
-        .collect();
+    check_known(backend, &mut settings.values, diagnostics);
+    let attributes = backend.attributes.iter();
+    let missing = attributes.filter(|it| it.required && !given.contains(it.name));
+    let missing: Vec<&str> = missing.map(|attribute| attribute.name).collect();
     if !missing.is_empty() {
         diagnostics.push(say::missing_attributes(backend.name, &missing, header));
     }
-    diagnostics.sort();
-    (settings, diagnostics)
 }
 
 /// The values, and the place of the backend's name.

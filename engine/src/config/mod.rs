@@ -52,7 +52,7 @@ use crate::state::ObjectId;
 use crate::types::Type;
 use crate::value::Datum;
 pub use conditions::Condition;
-pub use data::DataConfig;
+pub use data::{DataConfig, Fetched};
 pub use modules::source::ModuleSource;
 pub use moves::moved_block;
 pub use outputs::fetched;

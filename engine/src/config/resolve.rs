@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::checker::{Checker, place};
 use super::convert::file_request;
-use super::data::{DataConfig, data};
+use super::data::{DataConfig, Fetched, data};
 pub use super::given::{Files, Given};
 use super::modules::expand::{Expanded, Refactorings, expand};
 use super::names::{Known, Managed, Modules, Names};
@@ -195,9 +195,14 @@ fn manage<'a>(
     let mut all = Vec::with_capacity(document.resources.len());
     names.resources.reserve(document.resources.len() + document.data.len());
     for (block, raw) in document.resources.iter().chain(&document.data) {
-        let chosen = chosen(document, names, raw, diagnostics);
+        let fetched = Fetched::of(block).map(|kind| (Name::clone(&block.ty), kind.schema()));
+        let chosen = match &fetched {
+            Some(_) => Chosen::No,
+            None => chosen(document, names, raw, diagnostics),
+        };
         let passed = names.modules.providers.get(&block.module);
         let managed = match chosen {
+            _ if fetched.is_some() => fetched,
             Chosen::Broken => None,
             Chosen::No => managed(block, raw, &types, passed, diagnostics),
             Chosen::Instance(name, item) => {

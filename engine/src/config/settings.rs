@@ -40,7 +40,7 @@ pub struct Setting {
 }
 
 /// `[state]`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StateSettings {
     /// The kind of backend.
     pub backend: Name,

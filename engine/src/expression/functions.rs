@@ -22,6 +22,7 @@ mod sets;
 mod table;
 mod texts;
 mod times;
+mod toml_text;
 mod types;
 mod yaml;
 

@@ -9,6 +9,7 @@ use crate::plan::data_request::DataRequest;
 use crate::plan::facts::selection::Selection;
 use crate::plan::{Drift, Lack};
 use crate::state::ObjectId;
+use crate::value::Datum;
 
 /// Results of a pass beside its decisions.
 #[derive(Default)]
@@ -22,6 +23,8 @@ pub(in crate::plan) struct Findings {
     pub(in crate::plan) lacks: Vec<Lack>,
     /// The reads that look-ups need beside the observations.
     pub(in crate::plan) requests: Vec<DataRequest>,
+    /// What they read that holds secrets.
+    pub(in crate::plan) looked_up: BTreeMap<Address, Datum>,
     /// Objects outside the state that bear a name which the plan gives, by the address that it gives it to.
     pub(in crate::plan) namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,
 }
@@ -34,6 +37,7 @@ impl Findings {
         self.seen.extend(other.seen);
         self.lacks.extend(other.lacks);
         self.requests.extend(other.requests);
+        self.looked_up.extend(other.looked_up);
         self.namesakes.extend(other.namesakes);
     }
 

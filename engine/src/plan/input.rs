@@ -13,9 +13,10 @@ use crate::digest::Digest;
 use crate::graph::Graph;
 use crate::journal::CallId;
 use crate::plan::moves::Moves;
+use crate::plan::data_request::Unanswered;
 use crate::schema::ProviderSchema;
 use crate::state::{Nonce, ObjectId, Snapshot};
-use crate::value::Attributes;
+use crate::value::{Attributes, Datum};
 
 /// The input of [`super::plan`].
 #[derive(Clone, Copy)]
@@ -164,6 +165,8 @@ pub struct Observations {
     pub listed: BTreeMap<(Name, Name), BTreeMap<ObjectId, Attributes>>,
     /// The objects that look-ups asked for, by the address of the look-up.
     pub read: BTreeMap<Address, Observed>,
+    /// What else they asked for, in clear, or why there is no answer.
+    pub answers: BTreeMap<Address, Result<Datum, Unanswered>>,
 }
 
 impl Observations {

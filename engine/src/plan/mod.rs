@@ -36,7 +36,9 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::plan::check::written_secrets::{WrittenSecret, written_secrets};
 pub use crate::plan::compare::{Difference, compare};
-pub use crate::plan::data_request::DataRequest;
+pub use crate::plan::data_request::{
+    DataRequest, Fetch, HttpRequest, Question, StatePlace, Unanswered,
+};
 pub use crate::plan::decide::diff::{agree, is_stable};
 pub use crate::plan::decide::rules::broken_before_call;
 pub use crate::plan::evaluate::desired::keys as for_each_keys;
@@ -55,7 +57,7 @@ use crate::journal::{CallId, PhaseRef, Record};
 use crate::schema::Operation;
 use crate::sorted::Set;
 use crate::state::{Nonce, ObjectId, Progress};
-use crate::value::{Attributes, Paths, Value};
+use crate::value::{Attributes, Datum, Paths, Value};
 
 /// What will be done, and why.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -88,6 +90,9 @@ pub struct Plan {
     /// Moves that the spec may mean: each of something that it no longer has to something new.
     #[serde(skip)]
     pub proposed_moves: Vec<ProposedMove>,
+    /// What look-ups read that holds secrets, in clear, for an apply to compute with.
+    #[serde(skip)]
+    pub looked_up: BTreeMap<Address, Datum>,
 }
 
 /// A move that the spec may mean.

@@ -96,6 +96,7 @@ fn finish<'a>(
         lacks: found.lacks,
         requests: found.requests,
         proposed_moves,
+        looked_up: found.looked_up,
     };
     unused_secrets::prune(&mut plan);
     let mut diagnostics = found.diagnostics;

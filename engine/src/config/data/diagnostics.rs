@@ -1,6 +1,6 @@
 //! The diagnostics of data blocks, one constructor each.
 
-pub(super) use crate::config::diagnostics::unknown_attribute;
+pub(super) use crate::config::diagnostics::{missing_attributes, unknown_attribute};
 use crate::diagnostics::{Diagnostic, Span};
 use crate::schema::TypeSchema;
 
@@ -9,7 +9,7 @@ pub(super) fn nothing_to_look_up(schema: &TypeSchema, at: Span) -> Diagnostic {
     Diagnostic::error("nothing to look up")
         .at(at)
         .label(format!("no API has a `{}`: it lives in a state only", schema.name))
-        .help("refer to the resource that makes it")
+        .help("refer to the resource, or read the outputs of its state: `[data.state.NAME]`")
 }
 
 /// An attribute by which nothing can be found.
@@ -18,6 +18,30 @@ pub(super) fn invisible(ty: &str, name: &str, at: Span) -> Diagnostic {
         .at(at)
         .label(format!("no answer of the API shows `{name}` of a `{ty}`"))
         .help("name another attribute, such as the id")
+}
+
+/// An attribute that is read and not given.
+pub(super) fn read_attribute(kind: &str, name: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("this attribute cannot be given")
+        .at(at)
+        .label(format!("`{name}` is what is read"))
+        .help(format!("remove it, and refer to it: `data.{kind}.NAME.{name}`"))
+}
+
+/// A state of which nobody says where it is.
+pub(super) fn no_place(at: Span) -> Diagnostic {
+    Diagnostic::error("missing attribute")
+        .at(at)
+        .label("it does not say where the state is")
+        .help("write `path = \"../FOLDER\"` for the state of another spec, or `backend = \"…\"` as in `[state]`")
+}
+
+/// A state of which the place is said twice.
+pub(super) fn two_places(at: Span) -> Diagnostic {
+    Diagnostic::error("one place too many")
+        .at(at)
+        .label("beside `path`: the spec in that folder says where its state is")
+        .help("remove it, or remove `path` and name the backend")
 }
 
 /// A data block that would take any object.

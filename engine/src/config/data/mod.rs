@@ -1,14 +1,16 @@
-//! `[data.TYPE.NAME]` blocks: look-ups of objects that others made.
+//! `[data.TYPE.NAME]` blocks: look-ups of objects that others made, and of what is no object.
 //!
 //! Every type whose objects live in an API is one. Its attributes are conditions here: one object must bear all the
 //! values that a block gives. Those that the API computes can be given, too.
 
 mod diagnostics;
+mod fetched;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use self::diagnostics as say;
+pub use self::fetched::Fetched;
 use super::checker::Checker;
 use super::names::Managed;
 use super::resource::{depends_on, for_each, holds_text};
@@ -31,7 +33,7 @@ pub struct DataConfig {
     pub block: Block,
     /// Its header's place.
     pub header: Span,
-    /// The provider instance that lists the objects.
+    /// The provider instance that lists the objects; of what is no object, nothing that counts.
     pub provider: Name,
     /// The schema of its type.
     pub schema: Arc<TypeSchema>,
@@ -86,10 +88,13 @@ pub(super) fn data<'a>(
     if let Some(item) = raw.items.get("for_each") {
         checker.view.each = Some(for_each(checker, &item.value));
     }
-    match schema {
-        Some(schema) if !schema.remote => checker.push(say::nothing_to_look_up(schema, raw.header)),
-        Some(schema) => conditions(checker, raw, schema),
-        None => {}
+    match (Fetched::of(block), schema) {
+        (Some(kind), _) => fetched::check(checker, raw, kind),
+        (None, Some(schema)) if !schema.remote => {
+            checker.push(say::nothing_to_look_up(schema, raw.header));
+        }
+        (None, Some(schema)) => conditions(checker, raw, schema),
+        (None, None) => {}
     }
     let item = raw.items.get("depends_on");
     item.map(|item| depends_on(checker, item)).unwrap_or_default()

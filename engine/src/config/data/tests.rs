@@ -64,7 +64,7 @@ fn mistakes_have_a_place_and_the_nearest_name() {
         r#"plumb.toml:2:9 error: unknown attribute [nmae] `box` has no attribute `nmae` | did you mean `name`?
         plumb.toml:3:16 error: wrong type ["large"] expected integer, found string
         plumb.toml:4:9 error: missing attribute [[data.box.b]] it says nothing of the object that is meant | give an attribute that only this object has: `id = "…"`
-        plumb.toml:5:9 error: nothing to look up [[data.value.c]] no API has a `value`: it lives in a state only | refer to the resource that makes it
+        plumb.toml:5:9 error: nothing to look up [[data.value.c]] no API has a `value`: it lives in a state only | refer to the resource, or read the outputs of its state: `[data.state.NAME]`
         plumb.toml:7:9 error: unknown resource type [[data.bx.d]] no provider has the type `bx` | did you mean `box`?
         plumb.toml:10:19 error: there is no data block `data.box.f` [data.box.f] | did you mean `data.box.a`?
         plumb.toml:11:23 error: unknown resource ["data.box.x"] there is no data block `data.box.x` | did you mean `data.box.a`?
@@ -81,5 +81,47 @@ fn blocks_of_data_have_a_type_and_a_name() {
         "plumb.toml:2:1 error: expected a table [box] `data.box` is not a table | write `[data.TYPE.NAME]`
          plumb.toml:3:7 error: not a resource type [module] `module` means something else in expressions | write `[resource.TYPE.NAME]` with a type of a provider
          plumb.toml:5:8 error: expected a table [list] `data.list` is not a table | write `[data.TYPE.NAME]`",
+    );
+}
+
+#[test]
+fn states_and_addresses() {
+    check(
+        r#"[data.state.a]
+        path = "../network"
+        [data.state.b]
+        for_each = ["x"]
+        backend = "s3"
+        bucket = "${each.key}"
+        prefix = "p"
+        [data.http.c]
+        url = "https://a.example/${data.state.a.outputs.id}"
+        headers = { A = "b" }
+        expected_status = [200, 404]
+        [resource.value.v]
+        value = '${data.http.c.json.x + data.http.c.status} ${data.state.b["x"].outputs}'"#,
+        "",
+    );
+    check(
+        r#"[data.state.a]
+        [data.state.b]
+        path = "x"
+        bucket = "y"
+        [data.http.c]
+        uri = "x"
+        json = 1
+        [data.http.d]
+        url = 5
+        provider = "builtin"
+        [resource.value.v]
+        value = "${data.http.d.text}""#,
+        r#"plumb.toml:1:1 error: missing attribute [[data.state.a]] it does not say where the state is | write `path = "../FOLDER"` for the state of another spec, or `backend = "…"` as in `[state]`
+        plumb.toml:4:9 error: one place too many [bucket] beside `path`: the spec in that folder says where its state is | remove it, or remove `path` and name the backend
+        plumb.toml:5:9 error: missing attribute [[data.http.c]] `http` needs `url` | add the missing lines to this block
+        plumb.toml:6:9 error: unknown attribute [uri] `http` has no attribute `uri` | did you mean `url`?
+        plumb.toml:7:9 error: this attribute cannot be given [json] `json` is what is read | remove it, and refer to it: `data.http.NAME.json`
+        plumb.toml:9:15 error: wrong type [5] expected string, found integer | put it in quotes
+        plumb.toml:10:9 error: unknown attribute [provider] `http` has no attribute `provider` | known are `depends_on`, `expected_status`, `for_each`, `headers`, `sensitive`, `timeout`, `url`
+        plumb.toml:12:31 error: `data.http.d` has no attribute `text` [text] | known are …"#,
     );
 }

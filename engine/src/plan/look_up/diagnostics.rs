@@ -5,6 +5,7 @@ use crate::address::Address;
 use crate::config::DataConfig;
 use crate::diagnostics::{Diagnostic, Span};
 use crate::expression::Expr;
+use crate::plan::data_request::Unanswered;
 pub(super) use crate::plan::diagnostics::misfit;
 use crate::state::ObjectId;
 
@@ -130,6 +131,26 @@ pub(super) fn comes_after(address: &Address, before: &Address, span: Span) -> Di
 
 fn shell(address: &Address) -> String {
     crate::shell::quoted(&address.to_string())
+}
+
+/// A question that has no answer.
+pub(super) fn unanswered(data: &DataConfig, address: &Address, why: &Unanswered) -> Diagnostic {
+    let diagnostic = Diagnostic::error(format!("{address} cannot be read"))
+        .at(data.header)
+        .label(why.message.clone())
+        .about(address);
+    match &why.help {
+        Some(help) => diagnostic.help(help.clone()),
+        None => diagnostic,
+    }
+}
+
+/// A state in files of which the folder is not named.
+pub(super) fn file_without_path(at: Span) -> Diagnostic {
+    Diagnostic::error("missing attribute")
+        .at(at)
+        .label("a state in files lies beside its spec")
+        .help("write `path = \"../FOLDER\"` in place of the backend")
 }
 
 /// A type of which no list is there.

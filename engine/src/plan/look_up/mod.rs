@@ -4,15 +4,18 @@
 //! the shell plans again with the answers; until then the object counts as unknown.
 
 mod diagnostics;
+mod fetch;
 mod matching;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use self::diagnostics as say;
+use self::fetch::Given;
 use self::matching::{Condition, Sought};
 use crate::address::{Address, Name};
-use crate::config::{DataConfig, Item};
-use crate::plan::data_request::DataRequest;
+use crate::config::{DataConfig, Fetched, Item};
+use crate::plan::data_request::{DataRequest, Question};
 use crate::plan::decide::Reached;
 use crate::plan::decide::action::all_unknown;
 use crate::plan::evaluate::desired::{Instance, evaluate_spec};
@@ -24,7 +27,7 @@ use crate::plan::input::Observed;
 use crate::plan::{Missing, Why};
 use crate::schema::{Presence, SeenIn};
 use crate::sorted::Set;
-use crate::value::{Attributes, Datum, Value};
+use crate::value::{Attributes, Datum, Paths, Value};
 
 /// The result of a look-up.
 pub(in crate::plan) struct LookedUp {
@@ -45,14 +48,26 @@ pub(in crate::plan) fn look_up(
 ) -> LookedUp {
     let scope = reached.context.scope(reached.evaluation).with_each(instance.each.as_ref());
     let look_up = LookUp { reached, data, address: &instance.address };
-    let attributes = look_up.found(&scope, found);
-    let (attributes, unavailable) = match attributes {
-        Some(attributes) => look_up.shown(attributes),
+    let read = match Fetched::of(&data.block) {
+        Some(kind) => look_up.fetched(kind, &scope, found),
+        None => {
+            let attributes = look_up.found(&scope, found);
+            attributes.map(|attributes| (attributes, data.schema.sensitive()))
+        }
+    };
+    let (attributes, sensitive, unavailable) = match read {
+        Some((attributes, sensitive)) => {
+            let (attributes, unavailable) = look_up.shown(attributes);
+            (attributes, sensitive, unavailable)
+        }
         // What is wrong was said; others that refer to it are still checked.
-        None => (Arc::new(all_unknown(&data.schema, &instance.address)), Vec::new()),
+        None => {
+            let unknown = all_unknown(&data.schema, &instance.address);
+            (Arc::new(unknown), data.schema.sensitive(), Vec::new())
+        }
     };
     look_up.touch_dependencies(&scope);
-    let object = object(attributes, data.schema.sensitive());
+    let object = object(attributes, sensitive);
     LookedUp { object, unavailable, touched: scope.touched() }
 }
 
@@ -97,14 +112,62 @@ impl LookUp<'_, '_> {
                 None
             }
             None => {
-                found.requests.push(DataRequest {
-                    address: Address::clone(address),
-                    object: id.clone(),
-                    provider: data.provider.clone(),
-                });
+                let question = Question::Object { provider: data.provider.clone(), id: id.clone() };
+                found.requests.push(DataRequest { address: Address::clone(address), question });
                 None
             }
         }
+    }
+
+    /// Returns what was read that is no object; none where it cannot be told, which was said or is asked.
+    fn fetched(
+        &self,
+        kind: Fetched,
+        scope: &SpecScope<'_>,
+        found: &mut Findings,
+    ) -> Option<(Attributes, Paths)> {
+        let Self { reached, data, address } = self;
+        let input = reached.context.input;
+        let given = self.given(scope, found)?;
+        if input.options.validating || !self.is_settled(found) {
+            return None;
+        }
+        let question = given.question(kind, &mut found.diagnostics)?;
+        match input.observations.answers.get(*address) {
+            Some(Ok(answer)) => {
+                let (attributes, sensitive) = given.object(answer);
+                if !sensitive.is_empty() {
+                    let clear = object(attributes.clone(), sensitive.clone());
+                    found.looked_up.insert(Address::clone(address), clear);
+                }
+                Some((attributes, sensitive))
+            }
+            Some(Err(unanswered)) => {
+                found.diagnostics.push(say::unanswered(data, address, unanswered));
+                None
+            }
+            None => {
+                let question = Question::Fetch(question);
+                found.requests.push(DataRequest { address: Address::clone(address), question });
+                None
+            }
+        }
+    }
+
+    /// Evaluates what a block gives for what is no object.
+    fn given(&self, scope: &SpecScope<'_>, found: &mut Findings) -> Option<Given> {
+        let (mut values, mut is_whole) = (BTreeMap::new(), true);
+        for (name, item) in self.data.attributes.iter() {
+            match self.condition(name, item, scope, found) {
+                Ok(None) => {}
+                Ok(Some(Condition { name, value, is_secret })) => {
+                    let sensitive = if is_secret { Paths::whole() } else { Paths::none() };
+                    values.insert(name, (Datum { value, sensitive }, item.value.span));
+                }
+                Err(Refused) => is_whole = false,
+            }
+        }
+        is_whole.then_some(Given { values, header: self.data.header })
     }
 
     /// Evaluates the attributes that the object must have; none where one of them is wrong or not known, which is said.

@@ -4,7 +4,7 @@ use super::function;
 use crate::expression::functions::Body::Whole as Full;
 use crate::expression::functions::Function;
 use crate::expression::functions::Wants::{Anything, Text};
-use crate::expression::functions::{encodings, gzip, types, yaml};
+use crate::expression::functions::{encodings, gzip, toml_text, types, yaml};
 
 #[rustfmt::skip]
 pub(super) static TABLE: &[Function] = &[
@@ -29,6 +29,9 @@ pub(super) static TABLE: &[Function] = &[
     function!("jsonencode"("value" Anything) -> types::string, Full(encodings::json_encode))
         .gives("the value as JSON text with sorted keys")
         .example("jsonencode({ b = [1, null], a = true })", r#""{\"a\":true,\"b\":[1,null]}""#),
+    function!("tomldecode"("text" Text) -> types::any, Full(toml_text::decode))
+        .gives("the value of a TOML text; a date or a time in it is text")
+        .example("tomldecode(\"size = 3\\nzones = ['eu']\\n\")", r#"{ size = 3, zones = ["eu"] }"#),
     function!("urldecode"("text" Text) -> types::string, Full(encodings::url_decode))
         .gives("the text of a part of a URL")
         .example(r#"urldecode("a%2Fb+c")"#, r#""a/b c""#),

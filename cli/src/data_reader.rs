@@ -1,0 +1,114 @@
+//! Reads for look-ups: the outputs of other states, and the answers of addresses.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use apply::session::fold_if_any;
+use apply::{ApplyError, DataReader};
+use engine::address::Name;
+use engine::plan::{Fetch, HttpRequest, StatePlace, Unanswered};
+use engine::state::Snapshot;
+use engine::value::{Attributes, Datum, Path as ValuePath, Paths, Value};
+use futures_util::future::BoxFuture;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::args;
+use crate::checks::http::{Answer, Get, ask};
+use crate::checks::shape;
+use crate::error::CommandError;
+use crate::folder::Folder;
+use crate::stored_state;
+
+/// The longest time of a request, unless it says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Reads as seen from the folder of a spec.
+pub(crate) struct Reader {
+    folder: PathBuf,
+}
+
+impl Reader {
+    /// Makes a reader for the spec of a folder.
+    pub(crate) fn new(folder: &Folder) -> Self {
+        Self { folder: folder.path().to_owned() }
+    }
+
+    async fn state(&self, place: &StatePlace) -> Result<Datum, CommandError> {
+        let (store, shown) = match place {
+            StatePlace::Folder(path) => {
+                let folder = Folder::new(&self.folder, Some(Path::new(&**path)))?;
+                (folder.store()?, path.to_string())
+            }
+            StatePlace::Backend(settings) => {
+                let store = Folder::new(&self.folder, None)?.store_to_move(settings)?;
+                let place = store.place();
+                (store, place)
+            }
+        };
+        let snapshot = fold_if_any(&store.load().await?).map_err(ApplyError::from)?;
+        match snapshot {
+            Some(snapshot) => outputs(&snapshot),
+            None => Err(CommandError::new(format!("there is no state in {shown}"))
+                .help("`plumb apply` there makes one")),
+        }
+    }
+}
+
+impl DataReader for Reader {
+    fn read<'a>(&'a self, fetch: &'a Fetch) -> BoxFuture<'a, Result<Datum, Unanswered>> {
+        Box::pin(async move {
+            match fetch {
+                Fetch::State(place) => self
+                    .state(place)
+                    .await
+                    .map_err(|error| Unanswered { message: error.message, help: error.help }),
+                Fetch::Http(request) => {
+                    answer(request).await.map_err(|message| Unanswered { message, help: None })
+                }
+            }
+        })
+    }
+}
+
+/// The outputs of a state; those that are sensitive have no clear text.
+fn outputs(snapshot: &Snapshot) -> Result<Datum, CommandError> {
+    let (mut outputs, mut sensitive) = (Attributes::new(), Paths::none());
+    for (name, output) in &snapshot.outputs {
+        let value = output.value.value().map_err(|error| stored_state::damaged(&error))?;
+        if output.sensitive {
+            sensitive.insert(ValuePath::attribute("outputs".into()).join(Name::clone(name)));
+        }
+        outputs.insert(name.clone(), value);
+    }
+    let value = Value::map(Attributes::from([("outputs".into(), Value::map(outputs))]));
+    Ok(Datum { value, sensitive })
+}
+
+/// Sends the request of a look-up.
+async fn answer(request: &HttpRequest) -> Result<Datum, String> {
+    let url = shape::url(&request.url)?;
+    let timeout = match &request.timeout {
+        Some(text) => args::duration(text).map_err(|why| format!("`timeout`: {why}"))?,
+        None => TIMEOUT,
+    };
+    let mut headers = HeaderMap::new();
+    for (name, value) in &request.headers {
+        let wrong = || format!("the header `{name}` cannot be sent");
+        let header = HeaderName::try_from(&**name).map_err(|_| wrong())?;
+        let mut value = HeaderValue::try_from(&**value).map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        headers.insert(header, value);
+    }
+    let get = Get { url, headers, secret: request.is_secret, timeout };
+    let Answer { status, value } = ask(get).await?;
+    let expected = &request.expected_status;
+    let is_expected = match expected.as_slice() {
+        [] => (200..300).contains(&status),
+        statuses => statuses.contains(&i64::from(status)),
+    };
+    if is_expected {
+        Ok(Datum::plain(value))
+    } else {
+        Err(format!("the answer has status {status}"))
+    }
+}
