@@ -80,6 +80,14 @@ impl Live {
         Ok(datum)
     }
 
+    /// Returns true if a resource of one of these types stands for the object with an id.
+    pub fn stands_for(&self, id: &str, is_type: impl Fn(&Name) -> bool) -> bool {
+        self.snapshot.entries.iter().any(|(address, entry)| {
+            let current = entry.current.as_ref();
+            is_type(&address.block.ty) && current.is_some_and(|object| *object.id.0 == *id)
+        })
+    }
+
     /// What variables and locals give that is secret, in clear.
     pub fn secrets(&self, config: &Config, providers: &Providers) -> Vec<Value> {
         let variables = config.variables.values().map(|variable| variable.value.clone());

@@ -534,3 +534,89 @@ fn checks_that_need_nothing_of_each_other_run_at_a_time() {
     assert_eq!(checked.stdout, "passed  a\npassed  b\n", "{}", checked.stderr);
     server.join().unwrap();
 }
+
+const BALANCED: &str = r#"
+[resource.template.web]
+name = "web"
+image_name = "registry.example/web:1"
+is_serverless = true
+
+[resource.endpoint.web]
+name = "web"
+template_id = "${template.web.id}"
+type = "LB"
+gpu_ids = "ADA_24"
+workers_max = 1
+scaler_type = "REQUEST_COUNT"
+
+[resource.endpoint.queue]
+name = "queue"
+template_id = "${template.web.id}"
+gpu_ids = "ADA_24"
+workers_max = 1
+
+[output.urls]
+value = "${jsonencode([endpoint.web.base_url, endpoint.web.run_url, endpoint.queue.base_url, endpoint.queue.run_url])}"
+"#;
+
+/// A load balancing endpoint has an address of its workers, and none that takes jobs.
+#[test]
+fn a_check_calls_the_workers_of_a_load_balancing_endpoint() {
+    let data = data();
+    let service = Service::start(data.path(), &[]);
+    let check = |more: &str, assert: &str| {
+        format!(
+            "{BALANCED}\n[check.web]\nhttp = {{ url = '${{endpoint.web.base_url}}{more} }}\n\
+             assert = '{assert}'\nmessage = 'it answers ${{http.status}} for ${{http.json.path}}'\n"
+        )
+    };
+    let models = "http.status == 200 && http.json.path == \"/v1/models\"";
+    let project = Project::with(&check("/v1/models', key = true", models), &service);
+    let applied = project.run(&["apply", "--yes"]).expect(0);
+    assert!(applied.stderr.contains("passed  web"), "{}", applied.stderr);
+    project.run(&["plan", "--detailed-exitcode"]).expect(0);
+
+    let urls = project.run(&["output", "urls", "--raw"]).expect(0).stdout;
+    let urls: Vec<Option<String>> = serde_json::from_str(&urls).unwrap();
+    let queue = service.environment["PLUMB_SERVERLESS_QUEUE_URL"].as_str();
+    let id = |name: &str| {
+        let endpoints = service.list("/endpoints");
+        let found = endpoints.iter().find(|it| it["name"] == name).unwrap();
+        found["id"].as_str().unwrap().to_owned()
+    };
+    let base = format!("{}/lb/{}", queue.trim_end_matches("/v2"), id("web"));
+    let run = format!("{queue}/{}/run", id("queue"));
+    assert_eq!(urls, [Some(base), None, None, Some(run)]);
+
+    for (more, said) in [
+        ("/other', key = true", "it answers 200 for /other"),
+        ("/v1/models?status=503', key = true", "it answers 503"),
+        ("/v1/models'", "has status 401"),
+    ] {
+        project.write("plumb.toml", check(more, models));
+        let failed = project.run(&["check"]).expect(1);
+        assert!(failed.stdout.contains(said), "{more}: {}", failed.stdout);
+    }
+}
+
+/// The key goes to the service alone, and what repeats it is not shown.
+#[test]
+fn the_key_of_a_check_goes_to_no_other_host() {
+    let data = data();
+    let service = Service::start(data.path(), &[]);
+    let page = Recorder::before("127.0.0.1:9".to_owned());
+    page.mood(Mood::Echo(200, "text/plain", "never asked"), false);
+    let address = page.address();
+    let spec = format!(
+        "{BALANCED}\n[check.steals]\nhttp = {{ url = 'http://{address}/', key = true }}\nassert = \"true\"\n\n\
+         [check.wrong]\nhttp = {{ url = '${{endpoint.web.base_url}}/?environment=NONE', key = true }}\n\
+         assert = 'http.status == 1'\nmessage = 'it says ${{http.body}}'\n"
+    );
+    let project = Project::with(&spec, &service);
+    let applied = project.run(&["apply", "--yes"]).expect(1).said();
+    assert!(applied.contains("failed  steals: nothing is sent"), "{applied}");
+    assert!(applied.contains("failed  wrong: it says"), "{applied}");
+    project.write("plumb.toml", spec.replace("key = true", "key = \"x\""));
+    let refused = project.run(&["validate"]).expect(1).stderr;
+    assert!(refused.contains("`key` is true or false"), "{refused}");
+}

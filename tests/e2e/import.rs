@@ -37,14 +37,24 @@ template_id = "${template.worker.id}"
 gpu_type_ids = ["NVIDIA GeForce RTX 4090"]
 workers_min = 0
 workers_max = 1
+
+[resource.pod.trainer]
+name = "trainer"
+image_name = "registry.example/train:1"
+gpu_type_id = "NVIDIA A40"
+cloud_type = "COMMUNITY"
+docker_start_cmd = ["sleep", "600"]
+running = false
+network_volume_id = "${network_volume.models.id}"
 "#;
 
-const ADDRESSES: [(&str, &str, &str); 5] = [
+const ADDRESSES: [(&str, &str, &str); 6] = [
     ("network_volume.models", "/networkvolumes", "models"),
     ("registry_auth.hub", "/containerregistryauth", "hub"),
     ("template.worker", "/templates", "worker"),
     ("endpoint.chat", "/endpoints", "chat"),
     ("endpoint.typed", "/endpoints", "typed"),
+    ("pod.trainer", "/pods", "trainer"),
 ];
 
 /// The id of the one object of a collection that bears a name.
@@ -136,7 +146,7 @@ fn every_type_is_taken_over_through_the_plan() {
     let mut project = Project::with(&spec, &service);
     project.set("PLUMB_VAR_secret", "canary-password-1");
     let plan = project.run(&["plan", "--json"]).expect(0).json();
-    assert_eq!(plan["summary"]["import"], 5, "{plan}");
+    assert_eq!(plan["summary"]["import"], 6, "{plan}");
     assert_eq!(plan["summary"]["create"], 0, "{plan}");
     let text = project.run(&["plan", "--out", "plan.json"]).expect(0).said();
     assert!(text.contains("network_volume.models will be taken over  (id "), "{text}");
@@ -144,7 +154,7 @@ fn every_type_is_taken_over_through_the_plan() {
     // The file holds what the plan showed, and does exactly that.
     project.write("plan-key", "");
     let applied = project.run(&["apply", "plan.json", "--yes"]).said();
-    assert!(applied.contains("5 imported"), "{applied}");
+    assert!(applied.contains("6 imported"), "{applied}");
     assert_eq!(set_once(&service, before), WRITE_ONLY);
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
     project.write("plumb.toml", own);

@@ -29,6 +29,7 @@ mod modules;
 mod moves;
 mod options;
 mod policies;
+mod pods;
 mod provider_addresses;
 mod quickstart;
 mod quirks;

@@ -2,20 +2,24 @@
 
 use crate::harness::{Project, Service, data};
 use crate::lifecycle::SPEC;
+use crate::pods::POD;
 
 /// Applies, finds nothing more to do, changes, and takes everything away again.
 fn lives_with(quirk: &str) {
     let folder = data();
     let service = Service::start(folder.path(), &["--quirks", quirk]);
-    let project = Project::with(SPEC, &service);
+    let spec = format!("{SPEC}{POD}");
+    let project = Project::with(&spec, &service);
     project.run(&["apply", "-y"]).expect(0);
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
-    project.write("plumb.toml", SPEC.replace("size = 100", "size = 150").replace("= 3", "= 2"));
+    let changed = spec.replace("size = 100", "size = 150").replace("= 3", "= 2");
+    project.write("plumb.toml", changed.replace("[\"8888/http\"]", "[]\nrunning = false"));
     project.run(&["apply", "-y"]).expect(0);
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
     project.run(&["drift"]).expect(0);
     project.run(&["destroy", "-y"]).expect(0);
-    for collection in ["/networkvolumes", "/templates?includeEndpointBoundTemplates=true"] {
+    let templates = "/templates?includeEndpointBoundTemplates=true";
+    for collection in ["/networkvolumes", templates, "/pods"] {
         assert!(service.list(collection).is_empty(), "{quirk} {collection}");
     }
     assert_eq!(project.run(&["state", "list"]).expect(0).stdout, "", "{quirk}");

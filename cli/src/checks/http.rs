@@ -1,31 +1,67 @@
-//! The request of a check or a look-up: one GET, without a key, without redirects, with a bound on time and
-//! size. A secret in its address goes to no host that only the spec names.
+//! The request of a check or a look-up: one GET, without redirects, with a bound on time and size. A secret in it
+//! goes to no host that only the spec names, and the key to none but the service, where the check asks for it.
 
 use std::time::Duration;
 
+use apply::checks::Live;
 use engine::hosts::{AllowedHosts, is_loopback};
 use engine::stored::from_json;
 use engine::value::{Attributes, Datum, Value};
-use reqwest::header::HeaderMap;
+use provider_serverless::jobs::takes_jobs;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{Fetched, fetched, job, shape};
+use super::{Fetched, World, fetched, job, shape};
 use crate::environment;
 use crate::error::chain;
 
 /// The largest answer that is looked at, in bytes.
 const BODY_MAX: usize = 1 << 20;
 
-/// Fetches what `http` stands for: `status`, `body`, and `json` where the body is JSON.
-pub(super) async fn fetch(datum: &Datum) -> Result<Fetched, String> {
+impl World<'_> {
+    /// Fetches what `http` stands for: `status`, `body`, and `json` where the body is JSON.
+    pub(super) async fn request(&self, datum: &Datum, live: &Live) -> Result<Fetched, String> {
+        let (mut request, with_key) = asked(datum)?;
+        let secret = request.secret;
+        let answered = |answer: Answer| {
+            let status = answer.status;
+            fetched(answer.value, secret, Some(format!("the answer has status {status}")))
+        };
+        if !with_key {
+            return ask(request).await.map(answered);
+        }
+        let api = self.configured.jobs.as_ref().ok_or(NO_KEY)?;
+        let key = api.key_for(&request.url, |id| live.stands_for(id, |ty| takes_jobs(ty)));
+        let (name, value) = key.and_then(|(name, value)| header(&name, &value)).ok_or(NO_KEY)?;
+        request.headers.insert(name, value);
+        let (status, body) = send(request).await?;
+        Ok(answered(answer(status, api.hide(&body))))
+    }
+}
+
+/// The message of a request with a key that is not sent.
+const NO_KEY: &str = "nothing is sent: `key = true` is for the addresses of the serverless service, such as `base_url` of \
+                      an endpoint of this spec";
+
+fn header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
+    let mut value = HeaderValue::from_str(value).ok()?;
+    value.set_sensitive(true);
+    Some((name.parse().ok()?, value))
+}
+
+/// Reads a request as a check asks for it, and if it bears the key of the service.
+fn asked(datum: &Datum) -> Result<(Get, bool), String> {
     let entries = datum.value.as_map().ok_or("`http` is a table with `url`")?;
     shape::known_keys("http", entries.keys().map(|key| &**key))?;
     let url = entries.get("url").and_then(Value::as_str);
     let url = shape::url(url.ok_or("`url` is a text")?)?;
+    let with_key = match entries.get("key") {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(with_key)) => *with_key,
+        Some(_) => return Err("`key` is true or false".to_owned()),
+    };
     let secret = !datum.sensitive.is_empty();
     let timeout = job::timeout(entries)?;
-    let Answer { status, value } =
-        ask(Get { url, headers: HeaderMap::new(), secret, timeout }).await?;
-    Ok(fetched(value, secret, Some(format!("the answer has status {status}"))))
+    Ok((Get { url, headers: HeaderMap::new(), secret, timeout }, with_key))
 }
 
 /// A request.
@@ -46,6 +82,12 @@ pub(crate) struct Answer {
 
 /// Sends a request, and reads its answer.
 pub(crate) async fn ask(request: Get) -> Result<Answer, String> {
+    let (status, body) = send(request).await?;
+    Ok(answer(status, body))
+}
+
+/// Sends a request, and returns the status and the body of the answer.
+async fn send(request: Get) -> Result<(u16, String), String> {
     let Get { url, headers, secret, timeout } = request;
     let allowed = environment::variable(environment::ALLOWED_HOSTS).unwrap_or_default();
     if secret && !may_have_secret(&url, &AllowedHosts::parse(&allowed)) {
@@ -53,14 +95,17 @@ pub(crate) async fn ask(request: Get) -> Result<Answer, String> {
     }
     let asked = tokio::time::timeout(timeout, get(url, headers)).await;
     let (status, body) = asked.map_err(|_| "the request was not answered in time")??;
-    let body = String::from_utf8_lossy(&body).into_owned();
+    Ok((status, String::from_utf8_lossy(&body).into_owned()))
+}
+
+fn answer(status: u16, body: String) -> Answer {
     let json = serde_json::from_str(&body).ok();
     let value = Value::map(Attributes::from([
         ("status".into(), Value::Integer(i64::from(status))),
         ("json".into(), json.as_ref().map_or(Value::Null, from_json)),
         ("body".into(), Value::string(body)),
     ]));
-    Ok(Answer { status, value })
+    Answer { status, value }
 }
 
 /// Returns true if a secret may stand in this address: a spec may come from somebody else, and goes by the

@@ -198,7 +198,7 @@ impl World<'_> {
         let fetching = async {
             let fetched = match &**word {
                 "job" => self.job(name, &datum, hiding).await?,
-                _ => http::fetch(&datum).await,
+                _ => self.request(&datum, live).await,
             };
             Ok(fetched.map_err(|message| Obstacle { message, span: Some(source.span) }))
         };

@@ -12,7 +12,7 @@ use crate::args;
 fn keys(word: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match word {
         "job" => (&["endpoint", "input"], &["timeout"]),
-        _ => (&["url"], &["timeout"]),
+        _ => (&["url"], &["key", "timeout"]),
     }
 }
 
@@ -55,6 +55,8 @@ fn source(word: &str, value: &SpecExpr, found: &mut Diagnostics) {
 /// Refuses what stands in the text of a source and cannot be what it should be.
 fn known_part(name: &str, part: &Kind) -> Result<(), String> {
     let text = match part {
+        Kind::Literal(Value::Bool(_)) if name == "key" => return Ok(()),
+        Kind::Literal(_) if name == "key" => return Err("`key` is true or false".to_owned()),
         Kind::Literal(Value::String(text)) => text,
         Kind::Literal(_) | Kind::List(_) | Kind::Map(_) if name != "input" => {
             return Err(format!("`{name}` is a text"));
@@ -127,7 +129,7 @@ mod tests {
         );
         assert_eq!(
             known_keys("http", ["body"].into_iter()).unwrap_err(),
-            "`http` has no `body`; it has url, timeout"
+            "`http` has no `body`; it has url, key, timeout"
         );
     }
 }

@@ -173,6 +173,12 @@ impl Caller {
         self.access.addresses.get(name)
     }
 
+    /// The header that carries the key in calls of an API, if one does.
+    pub(crate) fn key_header(&self, name: &Name) -> Option<(String, String)> {
+        let (auth, key) = (self.api(name).auth.as_ref()?, self.access.key.as_ref()?);
+        credentials(auth, key).0
+    }
+
     /// The address of an API, where only a spec or what lies beside it names its host.
     pub(crate) fn unproven_address(&self, name: &Name) -> Option<&Url> {
         self.access.unproven.get(name)?;

@@ -11,6 +11,7 @@ use engine::diagnostics::Diagnostics;
 use engine::value::Value;
 use provider_port::{Error, Notice, SendPermit};
 use serde_json::value::RawValue;
+use url::Url;
 
 use crate::access::Access;
 use crate::calls::{Caller, Payload, Prepared};
@@ -68,6 +69,17 @@ impl Direct {
     /// A text that came from the API, without the key and these values, in whatever form it has them.
     pub fn hide(&self, text: &str, secrets: &[Value]) -> String {
         self.caller.masker.clone().with_secrets(secrets).mask(text)
+    }
+
+    /// The address of the API; none where nobody gave it.
+    pub fn address(&self) -> Option<&Url> {
+        self.caller.address(&self.api)
+    }
+
+    /// The header that carries the key in calls of the API, name and value; none without a key, or where it goes
+    /// another way. Whoever asks answers for where it is sent.
+    pub fn key_header(&self) -> Option<(String, String)> {
+        self.caller.key_header(&self.api)
     }
 
     /// Makes a call and returns the answer's JSON; none when its body is empty. `progress` is told

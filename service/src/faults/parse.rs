@@ -26,6 +26,7 @@ const PATHS: &[&str] = &[
     "templates",
     "endpoints",
     "containerregistryauth",
+    "pods",
     "billing",
     "run",
     "runsync",

@@ -202,7 +202,10 @@ fn wires(
     let codecs = keys.node("codec").map(|node| codecs(reader, node)).unwrap_or_default();
     let wire = keys.node("wire");
     let mut wires = BTreeMap::new();
-    if schema.derived.is_some() || wire.is_some_and(|w| w.get_ref().as_bool() == Some(false)) {
+    // What is derived is on no wire, unless the descriptor says where a phase may write it.
+    let is_derived = schema.derived.is_some();
+    let is_on_wires = wire.map_or(!is_derived, |it| it.get_ref().as_bool() != Some(false));
+    if !is_on_wires {
         return wires;
     }
     let common = wire.and_then(|node| node.get_ref().as_str());
@@ -219,7 +222,7 @@ fn wires(
             }
         }
     }
-    if schema.seen_in == SeenIn::Never {
+    if schema.seen_in == SeenIn::Never || is_derived {
         for shape in wires.values_mut() {
             shape.read_at = None;
         }

@@ -19,6 +19,7 @@ use provider_http::{Ask, Direct, DirectCall, Settings};
 use provider_port::{Error, Kind, Notice};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use url::Url;
 
 pub use follow::Follow;
 pub use limits::{Refused, Submission, Wait};
@@ -31,6 +32,15 @@ const TYPE: &str = "endpoint";
 const API: &str = "queue";
 /// The longest time that `/stream` may hold back one look at a job.
 const STREAM_HELD: Duration = Duration::from_secs(30);
+
+/// Returns true if a URL leads to the host of the service, or to that of an endpoint: its id, and the host of the
+/// service.
+fn leads_to(service: &Url, url: &Url, is_endpoint: impl FnOnce(&str) -> bool) -> bool {
+    let place = |url: &Url| (url.scheme().to_owned(), url.port_or_known_default());
+    let (Some(own), Some(host)) = (service.host_str(), url.host_str()) else { return false };
+    let id = || host.strip_suffix(own).and_then(|front| front.strip_suffix('.'));
+    place(service) == place(url) && (host == own || id().is_some_and(is_endpoint))
+}
 
 /// Says whether resources of a type take jobs.
 pub fn takes_jobs(ty: &str) -> bool {
@@ -60,6 +70,23 @@ impl Jobs {
     /// the first call.
     pub fn open(settings: &Settings<'_>) -> Result<Self, Diagnostics> {
         Ok(Self { direct: Direct::open(&crate::read()?, API, settings)? })
+    }
+
+    /// The header with the key, name and value, for a request to a load balancing endpoint. None where a URL leads
+    /// elsewhere than to the service: to its own host, or to the host of an endpoint below that.
+    pub fn key_for(
+        &self,
+        url: &Url,
+        is_endpoint: impl FnOnce(&str) -> bool,
+    ) -> Option<(String, String)> {
+        let own = self.direct.address()?;
+        let is_of_service = leads_to(own, url, is_endpoint);
+        self.direct.key_header().filter(|_| is_of_service)
+    }
+
+    /// A text that came from a worker, without the key.
+    pub fn hide(&self, text: &str) -> String {
+        self.direct.hide(text, &[])
     }
 
     /// The endpoint with this id.
@@ -266,6 +293,29 @@ fn doubtful(error: Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_key_goes_to_the_service_and_to_its_endpoints() {
+        let goes = |service: &str, url: &str| {
+            leads_to(&service.parse().unwrap(), &url.parse().unwrap(), |id| id == "mine")
+        };
+        let (here, there) = ("http://127.0.0.1:8000/v2", "https://api.example/v2");
+        assert!(goes(here, "http://127.0.0.1:8000/lb/mine/ping"));
+        assert!(goes(there, "https://api.example/x") && goes(there, "https://mine.api.example/x"));
+        for url in [
+            "http://api.example/x",
+            "https://api.example:8443/x",
+            "https://other.api.example/x",
+            "https://mine.api.example.evil.example/x",
+            "https://evilapi.example/x",
+            "https://mine.evil.api.example/x",
+            "https://api.example@evil.example/x",
+            "data:text/plain,x",
+        ] {
+            assert!(!goes(there, url), "{url}");
+        }
+        assert!(!goes(here, "http://127.0.0.1:8001/lb/mine/ping"));
+    }
 
     #[test]
     fn the_error_of_a_job_shows_no_storage_secret() {
