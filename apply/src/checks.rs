@@ -61,6 +61,18 @@ impl Live {
         Ok(live)
     }
 
+    /// The objects as the state has them. Nothing is called.
+    pub fn stored(snapshot: Snapshot, config: &Config) -> Self {
+        let known = KnownSecrets::of(config.variables.values().map(|variable| &variable.value));
+        let marks = marks(&snapshot, &Observations::default());
+        Self { snapshot, seen: BTreeMap::new(), known, marks }
+    }
+
+    /// The addresses of the objects.
+    pub fn addresses(&self) -> impl Iterator<Item = &Address> {
+        self.snapshot.entries.keys()
+    }
+
     /// Computes an expression of a check, in which `bound` words stand for what was fetched.
     pub fn evaluate(
         &self,

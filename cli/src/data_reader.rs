@@ -76,7 +76,7 @@ fn outputs(snapshot: &Snapshot) -> Result<Datum, CommandError> {
     for (name, output) in &snapshot.outputs {
         let value = output.value.value().map_err(|error| stored_state::damaged(&error))?;
         if output.sensitive {
-            sensitive.insert(ValuePath::attribute("outputs".into()).join(Name::clone(name)));
+            sensitive.insert(ValuePath::attribute("outputs").join(Name::clone(name)));
         }
         outputs.insert(name.clone(), value);
     }

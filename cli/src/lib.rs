@@ -12,8 +12,8 @@ mod child_service;
 mod commands;
 #[cfg(debug_assertions)]
 mod crash_injection;
-mod descriptor_source;
 mod data_reader;
+mod descriptor_source;
 #[cfg(test)]
 mod docs;
 mod environment;

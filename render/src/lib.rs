@@ -9,6 +9,7 @@ pub mod diagnostics;
 pub mod differences;
 pub mod drift;
 pub mod events;
+pub mod graph;
 pub mod journal;
 pub mod json;
 pub mod markdown;

@@ -106,7 +106,6 @@ impl World {
             stop: CancellationToken::new(),
             looks: true,
             workers: &InTurn,
-            reader: &apply::NoData,
             told: Arc::default(),
             report: Mutex::default(),
             planned: Mutex::default(),
@@ -183,6 +182,7 @@ impl World {
         let loaded = self.store.load().await.unwrap();
         let mut snapshot = fold(loaded, &self.host).unwrap().snapshot;
         let request = Request {
+            reader: &apply::NoData,
             config: &prepared.config,
             graph: &prepared.graph,
             providers,
@@ -229,6 +229,7 @@ impl World {
         let opened = Session::open(&self.store, &holder, Duration::ZERO, &self.host, first);
         let mut session = opened.await?;
         let request = Request {
+            reader: &apply::NoData,
             config: &prepared.config,
             graph: &prepared.graph,
             providers: &providers,
@@ -310,6 +311,7 @@ impl World {
         }
         session.flush().await?;
         let request = Request {
+            reader: &apply::NoData,
             config: &prepared.config,
             graph: &prepared.graph,
             providers,

@@ -13,7 +13,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 pub(crate) use plans::{
-    Adopt, Apply, Check, Destroy, Drift, Import, Plan, Planning, Running, Test, Validate,
+    Adopt, Apply, Check, Console, Destroy, Drift, Graph, GraphFormat, Import, Plan, Planning,
+    Running, Test, Validate,
 };
 pub(crate) use serve::{KeyCommand, KeyCreate, Serve, ServeCommand, ServiceFolder};
 pub(crate) use shared::{FolderArg, Form, PlanFormat, SpecArgs, duration};
@@ -153,6 +154,16 @@ pub(crate) enum Command {
         after_help = "Examples:\n  plumb check\n  plumb check --json environments/prod\n\nExit status 1 when a check fails. The job of a check runs for real, for at most 90 seconds unless the check says otherwise."
     )]
     Check(Check),
+    /// Compute expressions over the variables, locals and the state
+    #[command(
+        after_help = "Examples:\n  plumb console\n  echo 'endpoint.chat.run_url' | plumb console\n  plumb console --var env=prod\n\nNothing is called: objects are as the state has them. Tab completes names; an empty line or Ctrl-D ends it. What is typed is kept in no file."
+    )]
+    Console(Console),
+    /// Show which block of the spec comes after which
+    #[command(
+        after_help = "Examples:\n  plumb graph\n  plumb graph --format dot | dot -Tpng > graph.png\n  plumb graph --format svg > graph.svg"
+    )]
+    Graph(Graph),
     /// Run the tests of the spec against a throw-away service
     #[command(
         after_help = "Examples:\n  plumb test\n  plumb test tests/sizes.test.toml\n  plumb test --json\n\nTests are the files NAME.test.toml in the folder of the spec and in its folder `tests`. Each has an own state and an own service, which end with it. No key of the environment is used."

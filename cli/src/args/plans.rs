@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 
 use super::shared::{FolderArg, Form, Pace, PlanForm, PolicyArgs, Selection, SpecArgs, duration};
 
@@ -50,6 +50,40 @@ pub(crate) struct Validate {
     pub(crate) policy: PolicyArgs,
     #[command(flatten)]
     pub(crate) spec: SpecArgs,
+}
+
+/// `plumb console`.
+#[derive(Debug, Args)]
+pub(crate) struct Console {
+    #[command(flatten)]
+    pub(crate) folder: FolderArg,
+    #[command(flatten)]
+    pub(crate) spec: SpecArgs,
+}
+
+/// `plumb graph`.
+#[derive(Debug, Args)]
+pub(crate) struct Graph {
+    #[command(flatten)]
+    pub(crate) folder: FolderArg,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
+    pub(crate) format: GraphFormat,
+    #[command(flatten)]
+    pub(crate) spec: SpecArgs,
+}
+
+/// How a graph is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphFormat {
+    /// For people
+    Text,
+    /// For Graphviz
+    Dot,
+    /// For a page of a repository
+    Mermaid,
+    /// A picture
+    Svg,
 }
 
 /// `plumb test`.

@@ -4,7 +4,9 @@ mod adopt;
 mod apply;
 mod check;
 mod completions;
+mod console;
 mod drift;
+mod graph;
 mod import;
 mod init;
 mod job;
@@ -46,6 +48,8 @@ pub(crate) fn run(cli: &Cli, output: &Arc<Output>) -> Result<Status, CommandErro
         Command::Resolve(args) => resolve::run(base, args, output),
         Command::Unlock(args) => unlock::run(base, args, output),
         Command::Check(args) => check::run(base, args, output),
+        Command::Console(args) => console::run(base, args, output),
+        Command::Graph(args) => graph::run(base, args, output),
         Command::Test(args) => test::run(base, args, output),
         Command::Job(job) => job::run(base, job, output),
         Command::Serve(args) => serve::run(base, args, output),

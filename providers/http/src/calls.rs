@@ -21,7 +21,7 @@ use crate::access::{Access, credentials, hint, key_hint};
 use crate::asked_keys::AskedKeys;
 use crate::classify::{self, Context, Failure};
 use crate::client::Client;
-use crate::descriptor::model::{Api, Descriptor, Method};
+use crate::descriptor::model::{Api, Descriptor, Method, Place};
 use crate::graphql::{self, Answer, Selection};
 use crate::key::Key;
 use crate::limits::{Limiter, Turn};
@@ -175,8 +175,10 @@ impl Caller {
 
     /// The header that carries the key in calls of an API, if one does.
     pub(crate) fn key_header(&self, name: &Name) -> Option<(String, String)> {
-        let (auth, key) = (self.api(name).auth.as_ref()?, self.access.key.as_ref()?);
-        credentials(auth, key).0
+        let api = self.api(name);
+        let is_sent = api.auth.iter().any(|auth| matches!(auth.place, Place::Header(_)));
+        // Those of the key come before the other headers of an API.
+        credentials(api, &self.access.keys).ok().filter(|_| is_sent)?.headers.into_iter().next()
     }
 
     /// The address of an API, where only a spec or what lies beside it names its host.
