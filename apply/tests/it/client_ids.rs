@@ -186,7 +186,7 @@ async fn an_id_that_goes_to_another_block_with_users_is_refused() {
     world.apply(&(key("a", "n", "") + &user("a"))).await.unwrap();
     assert_eq!(
         summaries(&world, &(key("z", "n", "") + &user("z"))).await,
-        ["key.z cannot take its name from key.a in one plan"]
+        ["key.a may be called key.z now", "key.z cannot take its name from key.a in one plan"]
     );
 }
 

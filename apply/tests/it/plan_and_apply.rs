@@ -173,7 +173,8 @@ update unit.chat [image_id]
 s0 = create image.other
 s1 = update unit.chat (unit-3) after s0
 s2 = delete image.base (image-2) after s1
-s3 = activate image.other after s0, s2",
+s3 = activate image.other after s0, s2
+note:7: image.base may be called image.other now",
     )
     .await;
     world.apply(&renamed).await.unwrap();

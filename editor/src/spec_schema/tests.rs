@@ -82,7 +82,7 @@ fn every_table_has_a_schema() {
         assert_eq!(found["description"], table.description, "{}", table.name);
         assert!(found["type"].is_string() || found["anyOf"].is_array(), "{}", table.name);
     }
-    assert_eq!(schema["properties"]["import"]["items"]["required"], json!(["id", "to"]));
+    assert_eq!(schema["properties"]["import"]["items"]["required"], json!(["to"]));
     let cases = schema["properties"]["state"]["allOf"].as_array().unwrap();
     assert!(cases.iter().any(|case| case["then"]["required"] == json!(["bucket", "prefix"])));
 }
