@@ -332,7 +332,7 @@ fn what_is_secret_is_masked_in_what_a_check_says() {
         "{report}"
     );
     let steals = of("steals")["message"].as_str().unwrap().to_owned();
-    assert!(steals.contains("nothing is sent: the address holds a secret"), "{steals}");
+    assert!(steals.contains("nothing is sent: the request holds a secret"), "{steals}");
     assert_eq!(
         of("live")["message"],
         "the assertion does not hold, and its message holds a secret"
