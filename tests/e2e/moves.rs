@@ -143,6 +143,26 @@ fn a_renamed_block_is_noticed_and_its_move_is_written() {
 }
 
 #[test]
+fn instances_of_a_block_become_instances_of_a_module_by_one_move() {
+    let project = Project::new(SPEC);
+    project.run(&["apply", "--yes"]).expect(0);
+    project.write(
+        "plumb.toml",
+        "[resource.value.a]\ninput = \"one\"\n[module.app]\nsource = \"./app\"\n\
+         for_each = [\"x\", \"y\"]\ninput = \"${value.a.id}:${each.key}\"\n",
+    );
+    project.write(
+        "app/plumb.toml",
+        "[variable.input]\ntype = \"string\"\n[resource.value.it]\ninput = \"${var.input}\"\n",
+    );
+    let said = project.run(&["plan", "--write-moves"]).expect(0);
+    assert!(said.stdout.contains("0 to create, 0 to update, 0 to replace, 0 to delete, 2 to move"));
+    let written = std::fs::read_to_string(project.path("moves.plumb.toml")).unwrap();
+    let block = "[[moved]]\nfrom = \"value.many[*]\"\nto = \"module.app[*].value.it\"\n";
+    assert_eq!(written, block);
+}
+
+#[test]
 fn state_mv_takes_blocks_modules_and_other_states() {
     let project = Project::new(SPEC);
     project.run(&["apply", "--yes"]).expect(0);

@@ -1,5 +1,6 @@
 //! Patterns of addresses: a module, a block or one instance, with `*` in the place of names and keys.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::str::FromStr;
 
@@ -41,6 +42,19 @@ impl AddressPattern {
         let mut modules: Vec<Step> = module.steps().into_iter().map(exact).collect();
         modules.extend(self.modules.iter().cloned());
         Self { modules, resource: self.resource.clone() }
+    }
+
+    /// The pattern with `[*]` in the places of a key.
+    #[must_use]
+    pub fn with_any_key(&self, key: &str) -> Self {
+        let mut pattern = self.clone();
+        let last = pattern.resource.as_mut().map(|(_, step)| step);
+        for step in pattern.modules.iter_mut().chain(last) {
+            if matches!(&step.key, Some(Part::Exact(own)) if &**own == key) {
+                step.key = Some(Part::Any);
+            }
+        }
+        pattern
     }
 
     /// The module that the pattern names, or that holds the block which it names; none where it has a `*`.
@@ -93,6 +107,17 @@ impl AddressPattern {
                 let Block { ty: own, name, .. } = &address.block;
                 ty.covers(own) && step.covers(name, address.key.as_ref())
             })
+    }
+
+    /// The place of the pattern among those that fit one address, the most exact first: a resource before its module, a
+    /// name before `*`, an instance before its block.
+    pub fn generality(&self) -> impl Ord + use<> {
+        let steps = || self.modules.iter().chain(self.resource.as_ref().map(|(_, step)| step));
+        let count = |is: fn(&&Step) -> bool| steps().filter(is).count();
+        let key_stars = count(|step| step.key == Some(Part::Any));
+        let names = self.stars().1 - key_stars;
+        let keyless = count(|step| step.key.is_none());
+        (self.is_module(), Reverse(self.modules.len()), names, keyless, key_stars)
     }
 
     /// The last name, with its key.
@@ -251,5 +276,26 @@ mod tests {
                 && !covers("module.x.value.a", "module.x.module.y.value.a")
         );
         assert!(covers("*.*", "value.a") && !covers("*.*", "module.x.value.a"));
+    }
+
+    #[test]
+    fn exact_patterns_come_first() {
+        let order = [
+            "module.x[eu].value.a[k]",
+            "module.x[eu].value.a",
+            "module.x[*].value.a",
+            "module.x.value.a",
+            "module.x[eu].value.*",
+            "*.*",
+            "module.x[eu].module.y",
+            "module.x[eu]",
+            "module.x[*]",
+            "module.x",
+            "module.*",
+        ];
+        let mut patterns = order.map(|text| text.parse::<AddressPattern>().unwrap());
+        patterns.reverse();
+        patterns.sort_by_key(AddressPattern::generality);
+        assert_eq!(patterns, order.map(|text| text.parse().unwrap()));
     }
 }

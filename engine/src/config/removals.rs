@@ -1,5 +1,7 @@
 //! `[[removed]]` blocks: what becomes of objects whose resources the spec has no more.
 
+use std::collections::BTreeMap;
+
 use super::checker::Checker;
 use super::modules::expand::Refactorings;
 use super::moves::pattern;
@@ -17,7 +19,14 @@ pub(super) fn removals(
 ) -> Vec<RemovalConfig> {
     let mut checker = Checker::new(document, names, diagnostics);
     let read = |(path, raw): &(ModulePath, RawBlock)| one(&mut checker, path, raw);
-    refactorings.removed.iter().filter_map(read).collect()
+    let removals: Vec<RemovalConfig> = refactorings.removed.iter().filter_map(read).collect();
+    let mut origins = BTreeMap::new();
+    for removal in &removals {
+        if let Some(first) = origins.insert(&removal.from, removal.span) {
+            diagnostics.push(say::removed_twice(&removal.from, removal.span, first));
+        }
+    }
+    removals
 }
 
 fn one(checker: &mut Checker<'_>, path: &ModulePath, raw: &RawBlock) -> Option<RemovalConfig> {

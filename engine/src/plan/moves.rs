@@ -118,9 +118,9 @@ impl<'c> Rules<'c> {
                 None => rules.others.push(config),
             }
         }
-        // One instance before all of its block.
-        for of_block in rules.by_block.values_mut() {
-            of_block.sort_by_key(|config| config.rule.keeps_keys());
+        // Of several that fit an address, the most exact one moves it.
+        for alike in rules.by_block.values_mut().chain([&mut rules.others]) {
+            alike.sort_by_key(|config| config.rule.from().generality());
         }
         rules
     }

@@ -112,6 +112,26 @@ fn chains_lead_to_their_end_from_wherever_an_object_is() {
 }
 
 #[test]
+fn the_most_exact_block_counts_wherever_it_stands() {
+    let world = World::of(MANY);
+    let moved = |from: &str, to: &str| format!("[[moved]]\nfrom = \"{from}\"\nto = \"{to}\"\n");
+    let blocks =
+        [moved("disk.a", "disk.b"), moved("disk.a[*]", "disk.b[*]"), moved("disk.a[x]", "disk.c")];
+    let one = MANY.replace("for_each = [\"x\", \"y\"]\n", "").replace("${each.key}", "x");
+    let spec = MANY.replace("disk.a", "disk.b").replace("\"x\", ", "");
+    let spec = spec + &one.replace("disk.a", "disk.c") + &blocks.concat();
+    check(
+        &world,
+        &spec,
+        "move disk.b[\"y\"] from disk.a[\"y\"] []\nmove disk.c from disk.a[\"x\"] []",
+    );
+    let removed = "[[removed]]\nfrom = \"*.*\"\ndestroy = true\n[[removed]]\nfrom = \"disk.a\"\n\
+                   [[removed]]\nfrom = \"disk.a[y]\"\ndestroy = true\n";
+    let text = world.plan_text(removed);
+    assert!(text.starts_with("forget disk.a[\"x\"] []\ndelete disk.a[\"y\"] []\n"), "{text}");
+}
+
+#[test]
 fn moves_that_cannot_be_made_are_errors() {
     let both = DISKS.replace(
         "[resource.unit.u]",

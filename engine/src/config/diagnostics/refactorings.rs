@@ -109,3 +109,12 @@ pub fn removed_and_declared(block: &Block, at: Span, header: Span) -> Diagnostic
         .related(header, "declared here")
         .help("remove the resource, or this block")
 }
+
+/// A second removal of one address.
+pub fn removed_twice(from: &AddressPattern, at: Span, first: Span) -> Diagnostic {
+    Diagnostic::error("removed twice")
+        .at(at)
+        .label(format!("another block removes `{}` already", shown(&from.to_string())))
+        .related(first, "this one")
+        .help("keep one of them: an object has one end")
+}

@@ -119,10 +119,12 @@ fn an_object_has_one_way_to_go() {
             moved("value.c", "value.many[x]"),
             moved("value.p", "value.q"),
             moved("value.q", "value.p"),
+            "[[removed]]\nfrom = 'value.r'\n".repeat(2),
         ]
         .concat(),
         "plumb.toml:8:8 error: moved twice ['value.b'] another block moves `value.b` already (plumb.toml:5:8: this one) | keep one of them: an object has one address
          plumb.toml:12:6 error: two moves to one address ['value.many[x]'] another block moves something to `value.many[\"x\"]` already (plumb.toml:9:6: this one) | give each object an address of its own, or remove the block that is done
-         plumb.toml:18:6 error: moves in a circle ['value.p'] this leads back to where it began value.p → value.q → value.p. | to exchange two addresses, use a third one and `plumb state mv`, or keep the names as they are",
+         plumb.toml:18:6 error: moves in a circle ['value.p'] this leads back to where it began value.p → value.q → value.p. | to exchange two addresses, use a third one and `plumb state mv`, or keep the names as they are
+         plumb.toml:22:8 error: removed twice ['value.r'] another block removes `value.r` already (plumb.toml:20:8: this one) | keep one of them: an object has one end",
     );
 }

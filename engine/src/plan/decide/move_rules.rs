@@ -49,7 +49,16 @@ fn candidates(from: &Address, to: &Address) -> Vec<(AddressPattern, AddressPatte
     }
     texts.push((from.to_string(), to.to_string()));
     let parsed = |(from, to): (String, String)| Some((from.parse().ok()?, to.parse().ok()?));
-    texts.into_iter().filter_map(parsed).collect()
+    let mut patterns: Vec<(AddressPattern, AddressPattern)> =
+        texts.into_iter().filter_map(parsed).collect();
+    if let Some((from_one, to_one)) = patterns.pop() {
+        // A key may go from the block to a module, or back.
+        let modules = from.block.module.steps();
+        let keys = modules.iter().map(|(_, key)| key).chain([&from.key]).flatten();
+        patterns.extend(keys.map(|key| (from_one.with_any_key(key), to_one.with_any_key(key))));
+        patterns.push((from_one, to_one));
+    }
+    patterns
 }
 
 /// The outermost modules in which two addresses differ: with all their instances, and one instance alone.

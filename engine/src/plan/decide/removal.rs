@@ -192,9 +192,11 @@ fn end(removal: &mut Removal<'_, '_>, draft: &mut Draft, live: &Live<'_>, reason
     }
 }
 
-/// The removal in the spec that names the object of an address.
+/// The removal in the spec that names the object of an address: of several, the most exact one.
 fn removal_config<'a>(context: &Context<'a>, address: &Address) -> Option<&'a RemovalConfig> {
-    context.input.config.removals.iter().find(|removal| removal.from.covers(address))
+    let removals = context.input.config.removals.iter();
+    let naming = removals.filter(|removal| removal.from.covers(address));
+    naming.min_by_key(|removal| removal.from.generality())
 }
 
 /// Says which removals name an instance that the spec wants.
