@@ -177,13 +177,8 @@ fn glue_replaces_with_a_release() {
 /// Each TOML block of the page about the language is a spec of its own, and can be applied.
 #[test]
 fn the_specs_of_the_language_page_are_valid() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/spec.md");
-    let page = std::fs::read_to_string(page).expect("the page of the language");
-    let blocks: Vec<&str> =
-        page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert!(blocks.len() > 5, "{}", blocks.len());
-    for block in blocks {
-        let project = Project::new(block);
+    for block in toml_blocks("spec.md") {
+        let project = Project::new(&block);
         project.write("prompt.txt", "say hello\n");
         project.run(&["validate"]).expect(0);
         // A remote state needs a server: its block is validated and not planned.
@@ -193,6 +188,32 @@ fn the_specs_of_the_language_page_are_valid() {
         project.run(&["plan", "--no-refresh"]).expect(0);
         project.run(&["apply", "--yes", "--no-refresh"]).expect(0);
     }
+}
+
+/// Each TOML block of the page for people who come from Terraform is a spec beside the modules of the team.
+#[test]
+fn the_specs_of_the_page_about_terraform_are_valid() {
+    for block in toml_blocks("from-terraform.md") {
+        let project = Project::new("");
+        std::fs::create_dir(project.path(".git")).expect("modules stay in their repository");
+        for module in ["modules/storage/plumb.toml", "modules/serving/plumb.toml"] {
+            let text = std::fs::read(folder().join("team").join(module)).expect("a module");
+            project.write(module, text);
+        }
+        project.write("prod/plumb.toml", block);
+        project.run(&["validate", "prod"]).expect(0);
+    }
+}
+
+/// The TOML blocks of a page.
+fn toml_blocks(page: &str) -> Vec<String> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(page);
+    let page = std::fs::read_to_string(page).expect("a page");
+    let rest = page.split("```toml\n").skip(1);
+    let blocks: Vec<String> =
+        rest.filter_map(|rest| rest.split("```").next()).map(str::to_owned).collect();
+    assert!(blocks.len() > 3, "{}", blocks.len());
+    blocks
 }
 
 /// The page about planning gives every reason in the words of a plan.
