@@ -23,7 +23,7 @@ pub(crate) struct FillScope<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) providers: &'a Providers,
     pub(crate) variables: &'a BTreeMap<Name, Datum>,
-    /// What look-ups read that holds secrets.
+    /// The answers that look-ups fetched, in clear.
     pub(crate) looked_up: &'a BTreeMap<Address, Datum>,
     /// Objects with secrets, in clear, as far as this run knows them.
     pub(crate) clear: &'a BTreeMap<Address, Attributes>,
@@ -104,7 +104,7 @@ impl FillScope<'_> {
 }
 
 impl FillScope<'_> {
-    /// What a look-up read, or all those of its block read.
+    /// Returns the answer of a look-up, or those of all the look-ups of its block.
     fn looked_up(&self, address: &Address) -> Result<Datum, String> {
         if let Some(datum) = self.looked_up.get(address) {
             return Ok(datum.clone());

@@ -49,7 +49,7 @@ pub struct Request<'a> {
     pub now_ms: u64,
     /// Who looks at the instances of a large spec.
     pub workers: &'a dyn Workers,
-    /// Who reads for look-ups what is no object.
+    /// The reader of other states and addresses.
     pub reader: &'a dyn DataReader,
 }
 

@@ -1,7 +1,6 @@
 //! Reads for look-ups: the outputs of other states, and the answers of addresses.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use apply::session::fold_if_any;
 use apply::{ApplyError, DataReader};
@@ -12,15 +11,11 @@ use engine::value::{Attributes, Datum, Path as ValuePath, Paths, Value};
 use futures_util::future::BoxFuture;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::args;
 use crate::checks::http::{Answer, Get, ask};
 use crate::checks::shape;
 use crate::error::CommandError;
 use crate::folder::Folder;
 use crate::stored_state;
-
-/// The longest time of a request, unless it says otherwise.
-const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Reads as seen from the folder of a spec.
 pub(crate) struct Reader {
@@ -62,9 +57,7 @@ impl DataReader for Reader {
                     .state(place)
                     .await
                     .map_err(|error| Unanswered { message: error.message, help: error.help }),
-                Fetch::Http(request) => {
-                    answer(request).await.map_err(|message| Unanswered { message, help: None })
-                }
+                Fetch::Http(request) => answer(request).await,
             }
         })
     }
@@ -85,30 +78,40 @@ fn outputs(snapshot: &Snapshot) -> Result<Datum, CommandError> {
 }
 
 /// Sends the request of a look-up.
-async fn answer(request: &HttpRequest) -> Result<Datum, String> {
-    let url = shape::url(&request.url)?;
-    let timeout = match &request.timeout {
-        Some(text) => args::duration(text).map_err(|why| format!("`timeout`: {why}"))?,
-        None => TIMEOUT,
-    };
-    let mut headers = HeaderMap::new();
-    for (name, value) in &request.headers {
-        let wrong = || format!("the header `{name}` cannot be sent");
-        let header = HeaderName::try_from(&**name).map_err(|_| wrong())?;
-        let mut value = HeaderValue::try_from(&**value).map_err(|_| wrong())?;
-        value.set_sensitive(true);
-        headers.insert(header, value);
-    }
-    let get = Get { url, headers, secret: request.is_secret, timeout };
-    let Answer { status, value } = ask(get).await?;
+async fn answer(request: &HttpRequest) -> Result<Datum, Unanswered> {
+    let plain = |message| Unanswered { message, help: None };
+    let url = shape::url(&request.url).map_err(|message| plain(message.to_owned()))?;
+    let headers = headers(request).map_err(plain)?;
+    let get = Get { url, headers, secret: request.is_secret, timeout: request.timeout };
+    let Answer { status, value } = ask(get).await.map_err(plain)?;
     let expected = &request.expected_status;
     let is_expected = match expected.as_slice() {
         [] => (200..300).contains(&status),
         statuses => statuses.contains(&i64::from(status)),
     };
-    if is_expected {
-        Ok(Datum::plain(value))
-    } else {
-        Err(format!("the answer has status {status}"))
+    if is_expected { Ok(Datum::plain(value)) } else { Err(unexpected(status)) }
+}
+
+fn headers(request: &HttpRequest) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &request.headers {
+        let wrong = || {
+            let shown = if request.is_secret { "a header" } else { &**name };
+            format!("`headers`: {shown} cannot be sent as it is")
+        };
+        let header = HeaderName::try_from(&**name).map_err(|_| wrong())?;
+        let mut value = HeaderValue::try_from(&**value).map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        headers.insert(header, value);
     }
+    Ok(headers)
+}
+
+fn unexpected(status: u16) -> Unanswered {
+    let help = if (300..400).contains(&status) {
+        "no redirect is followed: give the address that it leads to".to_owned()
+    } else {
+        format!("where that is right, too: `expected_status = [200, {status}]`")
+    };
+    Unanswered { message: format!("the answer has status {status}"), help: Some(help) }
 }

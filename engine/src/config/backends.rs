@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::constant::constant;
-use super::settings::StateSettings;
+use super::state_settings::StateSettings;
 use super::{Document, Item, diagnostics as say};
 use crate::address::Name;
 use crate::diagnostics::{Diagnostic, Diagnostics, Span};
@@ -112,7 +112,7 @@ pub fn settings(backend: &str) -> impl Iterator<Item = Setting> {
 }
 
 /// Reads `[state]`: plain values, because a state must be found before anything is computed.
-pub(super) fn read(document: &Document) -> (StateSettings, Diagnostics) {
+pub fn state_settings(document: &Document) -> (StateSettings, Diagnostics) {
     let mut diagnostics = Diagnostics::new();
     let (mut settings, at) = values(document, &mut diagnostics);
     let Some(header) = settings.header else { return (settings, diagnostics) };
@@ -266,7 +266,7 @@ mod tests {
         let (sources, files) = sources(text);
         let (document, diagnostics) = crate::config::parse::parse(&sources, &files);
         assert_lines(&lines(&sources, &diagnostics), "");
-        let (state, diagnostics) = read(&document);
+        let (state, diagnostics) = state_settings(&document);
         let values: Vec<String> =
             state.values.iter().map(|(key, (value, _))| format!("{key} = {value:?}")).collect();
         (format!("{}: {}", state.backend, values.join(", ")), lines(&sources, &diagnostics))

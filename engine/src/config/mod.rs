@@ -32,6 +32,7 @@ pub mod resolve;
 mod resource;
 pub mod scope;
 pub mod settings;
+mod state_settings;
 pub mod symbols;
 mod syntax;
 mod table;

@@ -4,18 +4,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+pub use super::backends::state_settings;
 use super::given::{Files, Given};
 use super::resolve::check_files;
 use super::scope::{Locals, PlainScope};
-use super::{
-    Document, Item, LocalConfig, RawBlock, Variable, backends, diagnostics as say, variables,
-};
+pub use super::state_settings::StateSettings;
+use super::{Document, Item, LocalConfig, RawBlock, Variable, diagnostics as say, variables};
 use crate::address::Name;
 use crate::diagnostics::{Diagnostics, Span};
 use crate::expression::evaluate::evaluate;
 use crate::expression::visit::roots;
 use crate::expression::{Expr, Root};
-use crate::value::{Datum, Value};
+use crate::value::Datum;
 
 /// A `[provider.NAME]` block with its values.
 #[derive(Clone, Debug)]
@@ -37,17 +37,6 @@ pub struct Setting {
     pub key: Span,
     /// The place of its value.
     pub span: Span,
-}
-
-/// `[state]`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StateSettings {
-    /// The kind of backend.
-    pub backend: Name,
-    /// The settings of the backend, by key, with the place of the key.
-    pub values: BTreeMap<Name, (Value, Span)>,
-    /// The place of the header, if there is one.
-    pub header: Option<Span>,
 }
 
 /// Evaluates the `[provider.NAME]` blocks, which see only variables, locals and files.
@@ -167,42 +156,6 @@ impl Reader<'_> {
             item.is_some_and(|item| document.broken.contains(&item.value.span))
         };
         !reached.variables.is_disjoint(wrong) || reached.locals.iter().any(is_broken)
-    }
-}
-
-/// Reads `[state]`: plain values, because a state must be found before anything is computed.
-pub fn state_settings(document: &Document) -> (StateSettings, Diagnostics) {
-    backends::read(document)
-}
-
-impl StateSettings {
-    /// Returns the backend that holds without a block: files beside the spec.
-    pub fn file() -> Self {
-        Self { backend: "file".into(), values: BTreeMap::new(), header: None }
-    }
-
-    /// A text that the backend is told.
-    pub fn text(&self, key: &str) -> Option<&str> {
-        match self.values.get(key) {
-            Some((Value::String(text), _)) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// A whole number that the backend is told.
-    pub fn integer(&self, key: &str) -> Option<i64> {
-        match self.values.get(key) {
-            Some((Value::Integer(number), _)) => Some(*number),
-            _ => None,
-        }
-    }
-
-    /// Returns the value of a setting that is true or false, if the backend is given it.
-    pub fn is_set(&self, key: &str) -> Option<bool> {
-        match self.values.get(key) {
-            Some((Value::Bool(is_set), _)) => Some(*is_set),
-            _ => None,
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Questions to the shell: what look-ups need beside lists.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::address::{Address, Name};
 use crate::config::settings::StateSettings;
@@ -56,17 +57,17 @@ pub struct HttpRequest {
     pub headers: BTreeMap<Name, Name>,
     /// The statuses of an answer that is taken; all of 200 to 299 where there is none.
     pub expected_status: Vec<i64>,
-    /// The longest time that it may take, such as `30s`.
-    pub timeout: Option<Name>,
+    /// The longest time that it may take.
+    pub timeout: Duration,
     /// True if the address or a header is a secret.
     pub is_secret: bool,
 }
 
-/// Why a question has no answer.
+/// The reason that a question has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unanswered {
-    /// What happened.
+    /// The event, in a sentence.
     pub message: String,
-    /// What to do.
+    /// The advice.
     pub help: Option<String>,
 }

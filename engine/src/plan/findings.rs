@@ -23,7 +23,7 @@ pub(in crate::plan) struct Findings {
     pub(in crate::plan) lacks: Vec<Lack>,
     /// The reads that look-ups need beside the observations.
     pub(in crate::plan) requests: Vec<DataRequest>,
-    /// What they read that holds secrets.
+    /// The answers that look-ups fetched, in clear.
     pub(in crate::plan) looked_up: BTreeMap<Address, Datum>,
     /// Objects outside the state that bear a name which the plan gives, by the address that it gives it to.
     pub(in crate::plan) namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,

@@ -165,7 +165,7 @@ pub struct Observations {
     pub listed: BTreeMap<(Name, Name), BTreeMap<ObjectId, Attributes>>,
     /// The objects that look-ups asked for, by the address of the look-up.
     pub read: BTreeMap<Address, Observed>,
-    /// What else they asked for, in clear, or why there is no answer.
+    /// The answers to their other questions, in clear, or the reason that there is none.
     pub answers: BTreeMap<Address, Result<Datum, Unanswered>>,
 }
 

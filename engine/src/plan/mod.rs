@@ -90,7 +90,7 @@ pub struct Plan {
     /// Moves that the spec may mean: each of something that it no longer has to something new.
     #[serde(skip)]
     pub proposed_moves: Vec<ProposedMove>,
-    /// What look-ups read that holds secrets, in clear, for an apply to compute with.
+    /// The answers that look-ups fetched, in clear, for an apply to compute with.
     #[serde(skip)]
     pub looked_up: BTreeMap<Address, Datum>,
 }

@@ -16,8 +16,8 @@ pub(super) fn decode(a: &[Value]) -> Result<Value, Fault> {
 fn decoded(text: &str) -> Result<Value, Fault> {
     // The parser's message would show parts of the text.
     let table = DeTable::parse(text).map_err(|error| {
-        let before = &text.as_bytes()[..error.span().map_or(0, |span| span.start.min(text.len()))];
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or(text);
+        let line = before.matches('\n').count() + 1;
         Fault::new(0, format!("this is no TOML: see line {line} of the text"))
     })?;
     entries(table.get_ref(), DEPTH_MAX)

@@ -127,6 +127,7 @@ impl Lack {
                 "`seen_in = \"never\"` says so: leave it out where the answer to the create shows \
                  `{attribute}`, {other}"
             ),
+            Why::LookedUp => "give the secret as a variable, where you have it".to_owned(),
             _ => format!(
                 "`--replace '{address}'` makes another one, whose `{attribute}` goes to all that \
                  use it, {other}{keep}"

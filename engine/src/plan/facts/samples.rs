@@ -45,6 +45,7 @@ fn schema(attributes: &[&str]) -> TypeSchema {
         delete_effect: None,
         rules: Vec::new(),
         remote: true,
+        data_only: false,
     }
 }
 

@@ -145,6 +145,21 @@ pub(super) fn unanswered(data: &DataConfig, address: &Address, why: &Unanswered)
     }
 }
 
+/// A `url` that no request can be sent to.
+pub(super) fn not_an_address(at: Span) -> Diagnostic {
+    Diagnostic::error("`url` is not an http or https address")
+        .at(at)
+        .help("write it with its scheme: `https://host/path`")
+}
+
+/// A `timeout` that is no time, or too long a one.
+pub(super) fn no_timeout(at: Span) -> Diagnostic {
+    Diagnostic::error("`timeout` is not a time")
+        .at(at)
+        .label("it is a number with a unit, of at most ten minutes")
+        .help("write a time such as 10s or 2m")
+}
+
 /// A state in files of which the folder is not named.
 pub(super) fn file_without_path(at: Span) -> Diagnostic {
     Diagnostic::error("missing attribute")

@@ -1,6 +1,7 @@
 //! Look-ups of what is no object of an API: the question that the shell answers, and its answer as an object.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::diagnostics as say;
 use crate::address::Name;
@@ -8,8 +9,14 @@ use crate::config::Fetched;
 use crate::config::backends;
 use crate::config::settings::StateSettings;
 use crate::diagnostics::{Diagnostics, Span};
+use crate::duration;
 use crate::plan::data_request::{Fetch, HttpRequest, StatePlace};
 use crate::value::{Attributes, Datum, Path, Paths, Value};
+
+/// The longest time of a request, unless it says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest time that it may say.
+const TIMEOUT_MAX: Duration = Duration::from_mins(10);
 
 /// The attributes that a block gives, evaluated, with their places.
 pub(super) struct Given {
@@ -26,6 +33,11 @@ impl Given {
         self.value(name)?.as_str().map(Name::from)
     }
 
+    /// The place of the value of an attribute; that of the block where it has none.
+    fn place(&self, name: &str) -> Span {
+        self.values.get(name).map_or(self.header, |(_, span)| *span)
+    }
+
     fn is_secret(&self, names: &[&str]) -> bool {
         let given = names.iter().filter_map(|name| self.values.get(*name));
         given.into_iter().any(|(datum, _)| !datum.sensitive.is_empty())
@@ -34,12 +46,12 @@ impl Given {
     /// Returns the question that a block asks; none where something is wrong with it, which is said.
     pub(super) fn question(&self, kind: Fetched, found: &mut Diagnostics) -> Option<Fetch> {
         match kind {
-            Fetched::State => self.place(found).map(Fetch::State),
-            Fetched::Http => Some(Fetch::Http(self.request())),
+            Fetched::State => self.state_place(found).map(Fetch::State),
+            Fetched::Http => self.request(found).map(Fetch::Http),
         }
     }
 
-    fn place(&self, found: &mut Diagnostics) -> Option<StatePlace> {
+    fn state_place(&self, found: &mut Diagnostics) -> Option<StatePlace> {
         if let Some(path) = self.text("path") {
             return Some(StatePlace::Folder(path));
         }
@@ -65,7 +77,9 @@ impl Given {
         is_right.then_some(StatePlace::Backend(settings))
     }
 
-    fn request(&self) -> HttpRequest {
+    fn request(&self, found: &mut Diagnostics) -> Option<HttpRequest> {
+        let url = self.url(found);
+        let timeout = self.timeout(found);
         let headers = self.value("headers").and_then(Value::as_map).into_iter().flatten();
         let headers =
             headers.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.into())));
@@ -73,13 +87,31 @@ impl Given {
             Some(Value::List(items)) => items.iter().filter_map(Value::as_integer).collect(),
             _ => Vec::new(),
         };
-        HttpRequest {
-            url: self.text("url").unwrap_or_else(|| "".into()),
+        Some(HttpRequest {
+            url: url?,
             headers: headers.collect(),
             expected_status: expected,
-            timeout: self.text("timeout"),
+            timeout: timeout?,
             is_secret: self.is_secret(&["url", "headers"]),
+        })
+    }
+
+    fn url(&self, found: &mut Diagnostics) -> Option<Name> {
+        let is_right = |url: &Name| url.starts_with("http://") || url.starts_with("https://");
+        let url = self.text("url").filter(is_right);
+        if url.is_none() {
+            found.push(say::not_an_address(self.place("url")));
         }
+        url
+    }
+
+    fn timeout(&self, found: &mut Diagnostics) -> Option<Duration> {
+        let Some(text) = self.text("timeout") else { return Some(TIMEOUT) };
+        let timeout = duration::parse(&text).filter(|it| !it.is_zero() && *it <= TIMEOUT_MAX);
+        if timeout.is_none() {
+            found.push(say::no_timeout(self.place("timeout")));
+        }
+        timeout
     }
 
     /// Returns what was read, with what the block gives, as an object. An answer to a secret request may repeat the

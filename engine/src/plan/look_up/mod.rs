@@ -48,23 +48,19 @@ pub(in crate::plan) fn look_up(
 ) -> LookedUp {
     let scope = reached.context.scope(reached.evaluation).with_each(instance.each.as_ref());
     let look_up = LookUp { reached, data, address: &instance.address };
-    let read = match Fetched::of(&data.block) {
-        Some(kind) => look_up.fetched(kind, &scope, found),
-        None => {
-            let attributes = look_up.found(&scope, found);
-            attributes.map(|attributes| (attributes, data.schema.sensitive()))
-        }
+    let read = if let Some(kind) = Fetched::of(&data.block) {
+        look_up.fetched(kind, &scope, found)
+    } else {
+        let attributes = look_up.found(&scope, found);
+        attributes.map(|attributes| (attributes, data.schema.sensitive()))
     };
-    let (attributes, sensitive, unavailable) = match read {
-        Some((attributes, sensitive)) => {
-            let (attributes, unavailable) = look_up.shown(attributes);
-            (attributes, sensitive, unavailable)
-        }
+    let (attributes, sensitive, unavailable) = if let Some((attributes, sensitive)) = read {
+        let (attributes, unavailable) = look_up.shown(attributes);
+        (attributes, sensitive, unavailable)
+    } else {
         // What is wrong was said; others that refer to it are still checked.
-        None => {
-            let unknown = all_unknown(&data.schema, &instance.address);
-            (Arc::new(unknown), data.schema.sensitive(), Vec::new())
-        }
+        let unknown = all_unknown(&data.schema, &instance.address);
+        (Arc::new(unknown), data.schema.sensitive(), Vec::new())
     };
     look_up.touch_dependencies(&scope);
     let object = object(attributes, sensitive);
@@ -129,17 +125,15 @@ impl LookUp<'_, '_> {
         let Self { reached, data, address } = self;
         let input = reached.context.input;
         let given = self.given(scope, found)?;
+        let question = given.question(kind, &mut found.diagnostics)?;
         if input.options.validating || !self.is_settled(found) {
             return None;
         }
-        let question = given.question(kind, &mut found.diagnostics)?;
         match input.observations.answers.get(*address) {
             Some(Ok(answer)) => {
                 let (attributes, sensitive) = given.object(answer);
-                if !sensitive.is_empty() {
-                    let clear = object(attributes.clone(), sensitive.clone());
-                    found.looked_up.insert(Address::clone(address), clear);
-                }
+                let clear = object(attributes.clone(), sensitive.clone());
+                found.looked_up.insert(Address::clone(address), clear);
                 Some((attributes, sensitive))
             }
             Some(Err(unanswered)) => {
