@@ -34,7 +34,8 @@ pub async fn unknown_objects(
     let mut keys: BTreeSet<Key> = BTreeSet::new();
     for (instance, provider) in providers {
         let schema = provider.schema();
-        let remote = schema.types.values().filter(|ty| ty.remote && is_wanted(&ty.name));
+        let types = schema.types.values();
+        let remote = types.filter(|ty| ty.remote && !ty.data_only && is_wanted(&ty.name));
         keys.extend(remote.map(|ty| (instance.clone(), ty.name.clone())));
     }
     let lists = list_types(keys, providers).await?;

@@ -351,6 +351,9 @@ fn allowed(attribute: &Attribute) -> Vec<String> {
 
 /// Returns how objects of the type are created and deleted, as sentences.
 fn conduct(schema: &TypeSchema) -> Vec<String> {
+    if schema.data_only {
+        return vec!["It is looked up in a data block only.".to_owned()];
+    }
     let mut lines = vec![format!(
         "Steps: create is {}; delete is {}.",
         phases(&schema.create),

@@ -58,6 +58,8 @@ pub struct TypeSchema {
     pub rules: Vec<Rule>,
     /// True if objects live in an API. Without one the state is all there is to know.
     pub remote: bool,
+    /// True if objects can be looked up only: no spec makes, changes or deletes one.
+    pub data_only: bool,
 }
 
 impl TypeSchema {

@@ -124,11 +124,11 @@ sensitive = true
 
 #[test]
 fn the_outputs_of_another_state_are_read() {
-    let mut project = Project::new(
-        "[data.state.network]\npath = \"./network\"\n\
-         [resource.value.app]\ninput = \"in ${data.state.network.outputs.vpc_id}\"\n\
-         [output.app]\nvalue = \"${value.app.output}\"\n",
-    );
+    let state = "[data.state.network]\npath = \"./network\"\n";
+    let mut project = Project::new(&format!(
+        "{state}[resource.value.app]\ninput = \"in ${{data.state.network.outputs.vpc_id}}\"\n\
+         [output.app]\nvalue = \"${{value.app.output}}\"\n",
+    ));
     project.set("PLUMB_VAR_TOKEN", "hunter2-token");
     project.write("network/plumb.toml", NETWORK);
     project.run(&["validate"]).expect(0);
@@ -144,15 +144,24 @@ fn the_outputs_of_another_state_are_read() {
     project.run(&["apply", "--yes"]).expect(0);
     assert_eq!(project.run(&["output", "--raw", "app"]).expect(0).stdout.trim(), "in vpc-2");
 
-    // Of a sensitive output there is only the fingerprint.
+    // A state that is damaged or missing is none that is empty.
     project.write(
         "plumb.toml",
-        "[data.state.network]\npath = \"./network\"\n\
-         [resource.value.app]\ninput = \"${data.state.network.outputs.token}\"\n",
+        format!("{state}[output.id]\nvalue = \"${{data.state.network.outputs.vpc_id}}\"\n"),
     );
+    let kept = std::fs::read(project.path("network/.plumb/state.json")).expect("a state");
+    project.write("network/.plumb/state.json", "{");
+    assert!(project.run(&["plan"]).expect(1).said().contains("cannot be read"));
+    project.write("network/.plumb/state.json", kept);
+    project.run(&["plan"]).expect(0);
+
+    // Of a sensitive output there is only the fingerprint.
+    let token = "${data.state.network.outputs.token}";
+    project.write("plumb.toml", format!("{state}[resource.value.app]\ninput = \"{token}\"\n"));
     let refused = project.run(&["plan"]).expect(1);
     let said = refused.said();
     assert!(said.contains("a look-up keeps only the fingerprint of a secret"), "{said}");
+    assert!(said.contains("give the secret as a variable"), "{said}");
     assert!(!said.contains("hunter2"), "{said}");
 }
 
@@ -191,4 +200,35 @@ fn the_answer_of_an_address_is_read() {
     project.write("plumb.toml", spec.replace("http://", "ftp://"));
     let refused = project.run(&["plan"]).expect(1);
     assert!(refused.said().contains("not an http or https address"), "{}", refused.said());
+}
+
+#[test]
+fn prices_and_bills_are_looked_up() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let spec = "[data.gpu_type.small]\ndisplay_name = \"L4\"\n\
+                [output.price]\nvalue = \"${data.gpu_type.small.secure_price}\"\n";
+    let project = Project::with(spec, &service);
+    project.run(&["apply", "--yes"]).expect(0);
+    let price = project.run(&["output", "price", "--json"]).expect(0).json();
+    assert!(price.as_f64().is_some_and(|price| price > 0.0), "{price}");
+
+    let bill = "[output.amount]\nvalue = \"${data.network_volume_bill.v.amount}\"\n";
+    let with_bill = |id: &str| {
+        format!("{spec}[data.network_volume_bill.v]\nnetwork_volume_id = \"{id}\"\n{bill}")
+    };
+    project.write("plumb.toml", with_bill("none"));
+    let refused = project.run(&["plan"]).expect(1);
+    assert!(refused.said().contains("nothing is found by this look-up"), "{}", refused.said());
+    project.write("plumb.toml", with_bill(&volume(&service, "shared", "EU-RO-1")));
+    crate::harness::wait_for("a bill", || project.run(&["apply", "--yes"]).code == Some(0));
+    let amount = project.run(&["output", "amount", "--json"]).expect(0).json();
+    let (_, bills) = service.request("GET", "/billing/networkvolumes?bucketSize=month", None);
+    let bills: serde_json::Value = serde_json::from_str(&bills).expect("JSON");
+    let (amount, billed) = (amount.as_f64(), bills[0]["amount"].as_f64());
+    assert!(amount.is_some_and(|amount| amount > 0.0) && amount <= billed, "{amount:?} {bills}");
+
+    project.write("plumb.toml", "[resource.gpu_type.x]\nid = \"L4\"\n");
+    let refused = project.run(&["validate"]).expect(1);
+    assert!(refused.said().contains("write `[data.gpu_type.x]`"), "{}", refused.said());
 }

@@ -116,6 +116,7 @@ fn type_json(ty: &TypeSchema) -> serde_json::Value {
     json!({
         "type": *ty.name,
         "description": ty.description,
+        "data_only": ty.data_only,
         "attributes": attributes,
         "rules": ty.rules.iter().map(|rule| rule.assert.to_string()).collect::<Vec<_>>(),
     })

@@ -46,7 +46,7 @@ fn resources(described: &Described) -> Value {
         let blocks = with_description(named(&attributes::resource(ty)), &ty.description);
         (ty.name.to_string(), blocks)
     };
-    let types: Map<String, Value> = types.map(of).collect();
+    let types: Map<String, Value> = types.filter(|ty| !ty.data_only).map(of).collect();
     json!({ "type": "object", "properties": types, "additionalProperties": described.is_open })
 }
 

@@ -20,6 +20,7 @@ fn with(attribute: Attribute) -> Described {
         delete_effect: None,
         rules: Vec::new(),
         remote: false,
+        data_only: false,
     };
     let schema = ProviderSchema {
         name: "boxes".into(),

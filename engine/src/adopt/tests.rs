@@ -58,6 +58,7 @@ fn providers() -> BTreeMap<Name, Arc<ProviderSchema>> {
             attributes,
             name_attribute,
             remote: true,
+            data_only: false,
             ..(*template).clone()
         };
         (Name::from(name), Arc::new(own))

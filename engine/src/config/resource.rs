@@ -70,6 +70,12 @@ pub(super) fn resource<'a>(checker: &mut Checker<'a>, block: &'a Block, raw: &Ra
     let lifecycle = raw.items.get("lifecycle");
     let lifecycle = lifecycle.map(|item| lifecycle::lifecycle(checker, block, item, schema));
     let allowed = lifecycle.as_ref().map(|lifecycle| &lifecycle.allow_unknown);
+    let only_data = schema.is_some_and(|schema| schema.data_only);
+    if only_data {
+        checker.push(say::data_only(block, raw.header));
+    }
+    // Of such a type every attribute is one that cannot be given, which is not said again.
+    let schema = schema.filter(|_| !only_data);
     let meant = attributes(checker, raw, schema, allowed);
     if let Some(schema) = schema {
         required(checker, raw, schema, &meant);

@@ -86,6 +86,7 @@ pub(crate) fn schema() -> ProviderSchema {
                 ("key", Attribute { constraint: secret, sensitive: true, ..attribute("string") }),
             ],
         ),
+        ("bill", vec![("id", computed("string")), ("amount", computed("number"))]),
     ];
     let types = types.into_iter().map(|(name, attributes)| {
         let attributes = attributes.into_iter().map(|(name, a)| (name.into(), a)).collect();
@@ -109,5 +110,6 @@ fn type_schema(name: &str, attributes: BTreeMap<Name, Attribute>) -> TypeSchema 
         delete_effect: None,
         rules: Vec::new(),
         remote: name != "value",
+        data_only: name == "bill",
     }
 }

@@ -195,6 +195,7 @@ fn schema(call: &str) -> TypeSchema {
         delete_effect: None,
         rules: Vec::new(),
         remote: true,
+        data_only: false,
     }
 }
 

@@ -54,6 +54,7 @@ fn base(name: &str, attributes: Vec<(&str, Attribute)>) -> TypeSchema {
         delete_effect: None,
         rules: Vec::new(),
         remote: true,
+        data_only: false,
     }
 }
 

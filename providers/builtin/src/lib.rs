@@ -141,6 +141,7 @@ fn value_type(name: Name, names: &Names) -> TypeSchema {
         delete_effect: None,
         rules: Vec::new(),
         remote: false,
+        data_only: false,
     }
 }
 

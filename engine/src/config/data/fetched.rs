@@ -132,5 +132,6 @@ fn schema(
         delete_effect: None,
         rules: Vec::new(),
         remote: false,
+        data_only: true,
     }
 }

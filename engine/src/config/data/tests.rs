@@ -75,6 +75,19 @@ fn mistakes_have_a_place_and_the_nearest_name() {
 }
 
 #[test]
+fn what_is_only_looked_up_is_no_resource() {
+    check(
+        r#"[data.bill.a]
+        amount = 1.5
+        [resource.bill.b]
+        id = "b-1"
+        [resource.value.v]
+        value = "${data.bill.a.id}""#,
+        "plumb.toml:3:9 error: this type is not managed [[resource.bill.b]] a `bill` can be looked up, and not be made | write `[data.bill.b]`, and refer to `data.bill.b`",
+    );
+}
+
+#[test]
 fn blocks_of_data_have_a_type_and_a_name() {
     check(
         "[data]\nbox = 1\n[data.module.x]\nid = 'x'\n[[data.list]]\n",
@@ -122,6 +135,6 @@ fn states_and_addresses() {
         plumb.toml:7:9 error: this attribute cannot be given [json] `json` is what is read | remove it, and refer to it: `data.http.NAME.json`
         plumb.toml:9:15 error: wrong type [5] expected string, found integer | put it in quotes
         plumb.toml:10:9 error: unknown attribute [provider] `http` has no attribute `provider` | known are `depends_on`, `expected_status`, `for_each`, `headers`, `sensitive`, `timeout`, `url`
-        plumb.toml:12:31 error: `data.http.d` has no attribute `text` [text] | known are …"#,
+        plumb.toml:12:32 error: `data.http.d` has no attribute `text` [text] | there are: body, expected_status, headers, json, sensitive, status, timeout, url"#,
     );
 }

@@ -64,6 +64,15 @@ pub fn meant_elsewhere(first: &str, second: &str) -> Option<&'static str> {
     }
 }
 
+/// A resource of a type that can be looked up only.
+pub fn data_only(block: &Block, at: Span) -> Diagnostic {
+    let Block { ty, name, .. } = block;
+    Diagnostic::error("this type is not managed")
+        .at(at)
+        .label(format!("a `{ty}` can be looked up, and not be made"))
+        .help(format!("write `[data.{ty}.{name}]`, and refer to `data.{ty}.{name}`"))
+}
+
 /// An attribute that only the provider sets.
 pub fn computed_attribute(name: &str, at: Span) -> Diagnostic {
     Diagnostic::error("a computed attribute cannot be given")

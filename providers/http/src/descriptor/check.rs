@@ -24,11 +24,15 @@ struct Check<'a> {
 
 pub(super) fn type_model(reader: &mut Reader, (name, span): (&str, Span), model: &TypeModel) {
     let mut check = Check { reader, name, span, model };
-    check.programs();
+    if model.data_only {
+        check.data_only();
+    } else {
+        check.programs();
+        check.identity();
+    }
     check.calls();
     check.reads();
     check.find();
-    check.identity();
     check.attributes();
     check.rules();
 }
@@ -63,6 +67,27 @@ impl<'a> Check<'a> {
     fn all_programs(&self) -> impl Iterator<Item = &'a ProgramModel> + use<'a> {
         let model = self.model;
         model.create.iter().chain(&model.update).chain(&model.delete)
+    }
+
+    /// Objects that specs only look up are never called to change.
+    fn data_only(&mut self) {
+        self.key();
+        if self.all_programs().next().is_some() || self.model.find.is_some() {
+            self.say(
+                "objects that are only looked up do not change",
+                "`create`, `update`, `delete` and `find` are for what specs manage",
+                "remove them, or remove `data_only`",
+            );
+        }
+        let mut attributes = self.model.attributes.iter();
+        let given = attributes.find(|(_, it)| it.schema.presence != Presence::Computed);
+        if let Some((name, _)) = given {
+            self.say(
+                "objects that are only looked up are not given anything",
+                &format!("`{name}` is not computed"),
+                &format!("add `computed = true` to `{name}`, or remove `data_only`"),
+            );
+        }
     }
 
     fn programs(&mut self) {

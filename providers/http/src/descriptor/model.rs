@@ -236,6 +236,8 @@ pub(crate) struct Parent {
 #[derive(Clone, Debug)]
 pub(crate) struct TypeModel {
     pub(crate) description: String,
+    /// True if specs only look its objects up.
+    pub(crate) data_only: bool,
     /// The headers of all its calls.
     pub(crate) headers: Vec<Header>,
     pub(crate) parent: Option<Parent>,

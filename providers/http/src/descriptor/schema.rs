@@ -58,6 +58,7 @@ fn type_schema(name: &Name, model: &TypeModel, addresses: &BTreeMap<Name, Url>) 
         delete_effect: model.delete_effect.clone(),
         rules: model.rules.clone(),
         remote: true,
+        data_only: model.data_only,
     }
 }
 

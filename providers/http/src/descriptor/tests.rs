@@ -282,6 +282,25 @@ fn pages_are_asked_for_over_rest() {
 }
 
 #[test]
+fn what_is_only_looked_up_is_neither_given_nor_called_to_change() {
+    let type_of = |more: &str, id: &str| {
+        let head = GOOD.split("[type.thing]").next().expect("a type");
+        said(&format!(
+            "{head}[type.price]\ndata_only = true\nlist = \"rest: GET /prices\"\n{more}\n\
+             [type.price.attribute]\nid = {{ type = \"string\"{id} }}\n"
+        ))
+    };
+    assert_eq!(type_of("", ", computed = true"), "");
+    let delete = "delete = [ { call = \"rest: DELETE /prices/${id}\" } ]";
+    let wrong = [type_of(delete, ", computed = true"), type_of("", ", on_change = \"replace\"")];
+    insta::assert_snapshot!(wrong.join("\n"), @"
+    10:7 type `price`: objects that are only looked up do not change [`create`, `update`, `delete` and `find` are for what specs manage] -> remove them, or remove `data_only`
+    10:7 type `price`: objects that are only looked up are not given anything [`id` is not computed] -> add `computed = true` to `id`, or remove `data_only`
+    ");
+    assert!(type_of("identity = \"ask\"", ", computed = true").contains("no key `identity`"));
+}
+
+#[test]
 fn what_is_no_descriptor() {
     insta::assert_snapshot!(said("a = [1,\nb ="), @"
 2:1 the descriptor is not TOML [string values must be quoted, expected literal string]

@@ -22,6 +22,7 @@ pub(super) fn read(
     let mut keys = Keys::of(reader, node, &format!("type `{name}`"))?;
     keys.header = span.start as usize..span.end as usize;
     let mut attributes = attributes(reader, context, &mut keys);
+    let data_only = keys.flag(reader, "data_only");
     let parent = keys.node("parent").and_then(|node| parent::read(reader, node));
     if let Some(parent) = &parent {
         parent::show(parent, &mut attributes);
@@ -40,7 +41,8 @@ pub(super) fn read(
             programs.push((kind, ProgramModel { when: None, phases }));
         }
     }
-    let (identity, header) = identity(reader, &mut keys);
+    let (identity, header) =
+        if data_only { (Identity::Ask, None) } else { identity(reader, &mut keys) };
     if let Identity::ClientId { attribute } = &identity {
         draw_where_silent(&mut attributes, attribute);
     }
@@ -63,6 +65,7 @@ pub(super) fn read(
     };
     let model = TypeModel {
         description: keys.text(reader, "description").unwrap_or_default(),
+        data_only,
         headers,
         parent,
         list: list.unwrap_or_default(),
