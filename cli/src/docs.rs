@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::{Arg, ArgAction, Command, CommandFactory as _};
+use engine::diagnostics::Severity;
 use engine::schema::{
     Attribute, Identity, OnChange, Presence, Program, ReplaceOrder, RuleOn, SeenIn, TypeSchema,
 };
@@ -287,7 +288,9 @@ fn type_page(text: &mut String, schema: &TypeSchema) {
             RuleOn::Update => "Update",
             RuleOn::Delete => "Delete",
         };
-        let _ = writeln!(text, "- {on}: {}.", rule.message.to_string().trim_matches('"'));
+        let warns = if rule.severity == Severity::Warning { ", a warning" } else { "" };
+        let message = rule.message.to_string();
+        let _ = writeln!(text, "- {on}{warns}: {}.", message.trim_matches('"'));
     }
 }
 

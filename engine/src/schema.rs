@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::address::Name;
+use crate::diagnostics::Severity;
 use crate::digest::Digest;
 use crate::expression::Expr;
 use crate::types::{Field, Type};
@@ -470,6 +471,8 @@ pub enum ReplaceOrder {
 pub struct Rule {
     /// On which changes.
     pub on: RuleOn,
+    /// Error: a plan that breaks it is refused. Warning: it only says so.
+    pub severity: Severity,
     /// The condition that must hold.
     pub assert: Expr,
     /// The message when it does not hold: a template over the same names.

@@ -20,6 +20,7 @@ mod endpoints;
 mod examples;
 mod harness;
 mod hostile;
+mod images;
 mod import;
 mod interrupts;
 mod jobs;

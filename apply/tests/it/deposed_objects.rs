@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use engine::diagnostics::Severity;
 use engine::expression::parse::{Dialect, expression, template};
 use engine::schema::{Rule, RuleOn};
 
@@ -65,6 +66,7 @@ async fn a_rule_keeps_it() {
     let ty = Arc::make_mut(schema.types.get_mut("disk").unwrap());
     ty.rules.push(Rule {
         on: RuleOn::Delete,
+        severity: Severity::Error,
         assert: expression("old.size < 5", Dialect::Spec).unwrap(),
         message: template("large disks stay", Dialect::Spec).unwrap(),
         help: None,

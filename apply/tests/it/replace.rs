@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::diagnostics::Diagnostics;
+use engine::diagnostics::{Diagnostics, Severity};
 use engine::expression::parse::{Dialect, expression, template};
 use engine::plan::input::{Mode, Options, Target};
 use engine::schema::{Rule, RuleOn};
@@ -389,6 +389,7 @@ async fn a_rule_of_deletes_holds_for_a_replace() {
         world.cloud.change_type("disk", |disk| {
             disk.rules.push(Rule {
                 on: RuleOn::Delete,
+                severity: Severity::Error,
                 assert: expression(assert, Dialect::Spec).unwrap(),
                 message: template("large disks stay", Dialect::Spec).unwrap(),
                 help: None,

@@ -1,6 +1,7 @@
 //! What was plain when it was written down and is a secret by now: a plan shows, keeps and tells nothing of it, and
 //! does what it would have done.
 
+use engine::diagnostics::Severity;
 use engine::plan::input::{Mode, Options};
 use engine::plan::{Action, Plan};
 use engine::schema::{Rule, RuleOn};
@@ -325,6 +326,7 @@ async fn a_rule_that_is_broken_shows_nothing_of_it() {
     world.cloud.change_type("image", |image| {
         image.rules.push(Rule {
             on: RuleOn::Delete,
+            severity: Severity::Error,
             assert: expression("old.env.TOKEN == \"other\"", Dialect::Spec).unwrap(),
             message: template("it has ${old.env.TOKEN}", Dialect::Spec).unwrap(),
             help: None,

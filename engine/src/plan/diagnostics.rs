@@ -161,6 +161,17 @@ pub(super) fn rule_broken(
     diagnostic
 }
 
+/// A rule that only warns. It is said once of all instances of a block, so it names none.
+pub(super) fn rule_warns(
+    span: impl Into<Option<Span>>,
+    message: String,
+    help: Option<String>,
+) -> Diagnostic {
+    let mut diagnostic = Diagnostic::warning(message).at(span);
+    diagnostic.help = help;
+    diagnostic
+}
+
 /// A condition of the spec that does not hold; `label` says what it is.
 pub(super) fn condition_broken(span: Span, label: &str, broken: &Broken) -> Diagnostic {
     let (message, values) = (broken.message.as_deref(), &broken.values);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::address::Name;
+use engine::diagnostics::Severity;
 use engine::digest::Digest;
 use engine::expression::parse::{Dialect, expression, template};
 use engine::schema::{
@@ -78,6 +79,7 @@ fn disk() -> TypeSchema {
         delete_effect: Some("its data is lost".to_owned()),
         rules: vec![Rule {
             on: RuleOn::Update,
+            severity: Severity::Error,
             assert: expression("new.size >= old.size", Dialect::Spec).unwrap(),
             message: template(
                 "disk size must increase: it is ${old.size} GB and cannot become ${new.size} GB",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::address::{Address, Name};
 use crate::condition;
-use crate::diagnostics::{Diagnostics, Span};
+use crate::diagnostics::{Diagnostics, Severity, Span};
 use crate::expression::{Expr, Kind, Root};
 use crate::plan::decide::case::Case;
 use crate::plan::evaluate::scope::{RuleScope, object};
@@ -39,7 +39,10 @@ pub(in crate::plan) fn check(
     for rule in rules.iter().filter(|rule| applies(rule.on, action)) {
         match verdict(rule, &scope) {
             Verdict::Holds => {}
-            Verdict::Unknown => deferred += 1,
+            Verdict::Unknown => deferred += usize::from(rule.severity == Severity::Error),
+            Verdict::Broken { message, help } if rule.severity == Severity::Warning => {
+                found.push(diagnostics::rule_warns(span(rule, case), message, help));
+            }
             Verdict::Broken { message, help } => {
                 let span = Some(span(rule, case));
                 let detail = grew_outside(case, rule);
@@ -65,6 +68,9 @@ pub(in crate::plan) fn check_delete(
     let scope = RuleScope { old, new: &new, action: Action::Delete.word() };
     for rule in rules.iter().filter(|rule| rule.on == RuleOn::Delete) {
         match verdict(rule, &scope) {
+            Verdict::Broken { message, help } if rule.severity == Severity::Warning => {
+                found.push(diagnostics::rule_warns(span, message, help));
+            }
             Verdict::Broken { message, help } => {
                 found.push(diagnostics::rule_broken(span, message, help, None, address));
             }
@@ -74,8 +80,7 @@ pub(in crate::plan) fn check_delete(
     }
 }
 
-/// Whether a rule holds for an object that is about to be sent, fully known. None when it does;
-/// else what to say and what to do.
+/// Says which rule forbids to send an object, fully known: its message and its help. None where no rule does.
 pub fn broken_before_call(
     rules: &[Rule],
     action: Action,
@@ -85,12 +90,11 @@ pub fn broken_before_call(
     // What changes of an object that is taken over is an update of it.
     let action = if action == Action::Import { Action::Update } else { action };
     let scope = RuleScope { old, new, action: action.word() };
-    rules.iter().filter(|rule| applies(rule.on, action)).find_map(|rule| {
-        match verdict(rule, &scope) {
-            Verdict::Broken { message, help } => Some((message, help)),
-            Verdict::Unclear(error) => Some((format!("a rule cannot be evaluated: {error}"), None)),
-            Verdict::Holds | Verdict::Unknown => None,
-        }
+    let rules = rules.iter().filter(|rule| rule.severity == Severity::Error);
+    rules.filter(|rule| applies(rule.on, action)).find_map(|rule| match verdict(rule, &scope) {
+        Verdict::Broken { message, help } => Some((message, help)),
+        Verdict::Unclear(error) => Some((format!("a rule cannot be evaluated: {error}"), None)),
+        Verdict::Holds | Verdict::Unknown => None,
     })
 }
 

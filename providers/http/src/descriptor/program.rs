@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use engine::address::Name;
-use engine::diagnostics::Span;
+use engine::diagnostics::{Severity, Span};
 use engine::journal::ProgramKind;
 use engine::schema::{Operation, Rule, RuleOn};
 
@@ -252,6 +252,9 @@ fn rule(reader: &mut Reader, node: Node<'_>) -> Option<Rule> {
         ("update", RuleOn::Update),
         ("delete", RuleOn::Delete),
     ];
+    let severities = [("deny", Severity::Error), ("warn", Severity::Warning)];
+    let severity =
+        keys.node("severity").and_then(|node| reader.word(node, "severity", &severities));
     let on = keys.node("on").and_then(|node| reader.word(node, "on", &words));
     let assert = keys.must(reader, "assert").and_then(|node| bare(reader, node, "assert"));
     let message = keys.must(reader, "message").and_then(|node| filled(reader, node, "message"));
@@ -260,6 +263,7 @@ fn rule(reader: &mut Reader, node: Node<'_>) -> Option<Rule> {
     keys.finish(reader);
     Some(Rule {
         on: on.unwrap_or(RuleOn::Any),
+        severity: severity.unwrap_or(Severity::Error),
         assert: assert?,
         message: message?,
         help,
