@@ -18,6 +18,7 @@ mod drift_write;
 mod empty_values;
 mod endpoints;
 mod examples;
+mod fmt;
 mod harness;
 mod hostile;
 mod images;

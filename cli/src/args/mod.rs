@@ -93,6 +93,11 @@ pub(crate) enum Command {
         after_help = "Examples:\n  plumb validate\n  plumb validate --var env=prod environments/prod"
     )]
     Validate(Validate),
+    /// Bring the files of specs into the one layout
+    #[command(
+        after_help = "Examples:\n  plumb fmt\n  plumb fmt --check environments modules\n  plumb fmt prod.vars.toml\n  plumb fmt - < plumb.toml\n\nIn a folder and below it, these files are brought into the layout: plumb.toml, *.plumb.toml, *.vars.toml, *.test.toml and *.provider.toml. Other files can be named. Each file that changes is named on stdout. Only blanks, line ends and blank lines change: texts, comments and their order stay."
+    )]
+    Fmt(Fmt),
     /// Show what would change, and why
     #[command(
         after_help = "Examples:\n  plumb plan\n  plumb plan --out plan.json --detailed-exitcode\n  plumb plan --format markdown > comment.md\n  plumb plan --target 'endpoint.chat[eu]'"
@@ -197,6 +202,17 @@ pub(crate) enum Command {
     /// Print the version
     #[command(after_help = "Examples:\n  plumb version")]
     Version,
+}
+
+/// `plumb fmt`.
+#[derive(Debug, Args)]
+pub(crate) struct Fmt {
+    /// Files, or folders; without one, the folder of `-C`; `-` stands for stdin and stdout
+    #[arg(value_name = "FILE|DIR", value_hint = ValueHint::AnyPath)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Change nothing: name the files that have another layout, and exit with 1
+    #[arg(long)]
+    pub(crate) check: bool,
 }
 
 /// `plumb schema`.

@@ -6,6 +6,7 @@ mod check;
 mod completions;
 mod console;
 mod drift;
+mod fmt;
 mod graph;
 mod import;
 mod init;
@@ -36,6 +37,7 @@ pub(crate) fn run(cli: &Cli, output: &Arc<Output>) -> Result<Status, CommandErro
     match &cli.command {
         Command::Init(args) => init::run(base, args, output),
         Command::Validate(args) => validate::run(base, args, output),
+        Command::Fmt(args) => fmt::run(base, args, output),
         Command::Plan(args) => plan::run(base, args, output),
         Command::Apply(args) => apply::apply(base, args, output),
         Command::Destroy(args) => apply::destroy(base, args, output),

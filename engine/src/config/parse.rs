@@ -46,6 +46,17 @@ pub fn parse_with(
     }
 }
 
+/// Returns what is wrong with a file as TOML, whatever it is about.
+pub fn toml_mistakes(sources: &Sources, file: FileId) -> Diagnostics {
+    let mut found = Found::default();
+    let Some(source) = sources.get(file) else { return Diagnostics::new() };
+    for piece in pieces(&[(file, source)], false, &mut found) {
+        let (_, errors) = DeTable::parse_recoverable(&piece.source.text);
+        syntax::report(file, source, &errors, &mut found.diagnostics);
+    }
+    found.diagnostics
+}
+
 /// Reads the files, in pieces if asked to: the parser's memory then stays small, which is most of
 /// its time. None when pieces are not enough to judge a file by.
 fn read(
