@@ -51,11 +51,11 @@ fn candidates(from: &Address, to: &Address) -> Vec<(AddressPattern, AddressPatte
     let parsed = |(from, to): (String, String)| Some((from.parse().ok()?, to.parse().ok()?));
     let mut patterns: Vec<(AddressPattern, AddressPattern)> =
         texts.into_iter().filter_map(parsed).collect();
-    if let Some((from_one, to_one)) = patterns.pop() {
-        // A key may go from the block to a module, or back.
-        let modules = from.block.module.steps();
-        let keys = modules.iter().map(|(_, key)| key).chain([&from.key]).flatten();
-        patterns.extend(keys.map(|key| (from_one.with_any_key(key), to_one.with_any_key(key))));
+    // A key may go from the block to a module, or back.
+    if let (Some(key), None) | (None, Some(key)) = (&from.key, &to.key)
+        && let Some((from_one, to_one)) = patterns.pop()
+    {
+        patterns.push((from_one.with_any_key(key), to_one.with_any_key(key)));
         patterns.push((from_one, to_one));
     }
     patterns
