@@ -47,7 +47,7 @@ impl<'a> Empty<'a> {
 
     fn of(name: &'a Name, attribute: &'a AttributeModel, api: &Name) -> Option<Self> {
         let shape = attribute.wires.get(api)?;
-        let path = shape.read_at.as_ref()?;
+        let path = shape.read_at.as_ref().filter(|_| shape.shown.is_none())?;
         // Many an API shows a secret once, and never again: that is no empty one.
         if attribute.schema.sensitive {
             return None;

@@ -62,7 +62,7 @@ fn of_attribute(
     naming: Naming,
 ) -> Option<(Vec<String>, Selection)> {
     let shape = attribute.wires.get(api)?;
-    let path = shape.read_at.clone()?;
+    let path = shape.read_at.clone().filter(|path| !path.is_empty())?;
     let inner = match shape.read.iter().find_map(crate::codec::Codec::selects) {
         Some(names) => {
             Selection(names.into_iter().map(|n| (n.to_owned(), Selection::default())).collect())

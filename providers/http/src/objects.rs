@@ -3,17 +3,19 @@
 use engine::address::Name;
 use engine::expression::{Expr, Kind, evaluate};
 use engine::state::ObjectId;
+use engine::stored::from_json;
 use engine::types::Type;
 use engine::value::{Attributes, Value};
 use provider_port::Object;
 use serde_json::Value as Json;
 
 use crate::codec;
+use crate::conditions::filled;
 use crate::descriptor::model::Api;
 use crate::key_parts;
 use crate::partial_json;
 use crate::subject::Subject;
-use crate::template::CallScope;
+use crate::template::{ANSWER, CallScope};
 use crate::wire::{at, decode, is_cut_short};
 
 impl Subject<'_> {
@@ -97,8 +99,15 @@ impl Subject<'_> {
             if let Some(reason) = partial_json::unreadable(part) {
                 return Err(format!("`{name}`: {reason}"));
             }
-            let part = codec::read(&shape.read, part.clone());
-            let value = decode(&part, &model.schema.ty, naming).convert(&model.schema.ty);
+            let shown = match &shape.shown {
+                // An answer that lacks what it is made of does not show it.
+                Some(shown) => match filled(shown, ANSWER, &from_json(part)) {
+                    Some(value) => value,
+                    None => continue,
+                },
+                None => decode(&codec::read(&shape.read, part.clone()), &model.schema.ty, naming),
+            };
+            let value = shown.convert(&model.schema.ty);
             let value = value.map_err(|misfit| {
                 let misfit = misfit.shown(model.schema.sensitive);
                 format!("`{name}`: {misfit}")

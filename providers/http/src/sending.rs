@@ -10,12 +10,12 @@ use crate::calls::{Payload, Prepared, unwritable};
 use crate::classify::Failure;
 use crate::codec;
 use crate::descriptor::model::{
-    Argument, AttributeModel, CallModel, Inside, Request, SendsModel, takes_sends,
+    Argument, AttributeModel, CallModel, Inside, Request, SendsModel, WirePath, takes_sends,
 };
 use crate::graphql::Selection;
 use crate::perform::Act;
 use crate::subject::{headers, what};
-use crate::template::{PathScope, Unfilled};
+use crate::template::{PathScope, Unfilled, ValueTemplate};
 use crate::wire::{Unwritable, Wire, encode, put};
 
 impl Act<'_> {
@@ -106,8 +106,16 @@ impl Act<'_> {
     fn body(&self, model: &CallModel, words: &str) -> Result<Option<Wire>, Failure> {
         let mut body = BTreeMap::new();
         for (name, value) in self.sends(&model.api, words)? {
-            self.write(&mut body, &model.api, &name, &value)
-                .map_err(|reason| with_attribute(unwritable(words, &reason), &name))?;
+            let (name, value) = (&name, &value);
+            let written = match self.composed(&model.api, name) {
+                Some((path, template)) => {
+                    let value = template.fill(&self.scope());
+                    let value = value.map_err(|reason| self.unfilled(words, &reason))?;
+                    self.compose(&mut body, &model.api, path, &value)
+                }
+                None => self.write(&mut body, &model.api, name, value),
+            };
+            written.map_err(|reason| with_attribute(unwritable(words, &reason), name))?;
         }
         let naming = self.subject.caller.api(&model.api).naming;
         for (path, template) in &self.phase.fields {
@@ -197,6 +205,26 @@ impl Act<'_> {
 
     fn unfilled(&self, words: &str, reason: &Unfilled) -> Failure {
         self.subject.unfilled(words, self.call.id.map(|id| &*id.0), reason)
+    }
+
+    /// The place of an attribute and the template of its value, where a value made of all attributes is written.
+    fn composed(&self, api: &Name, name: &Name) -> Option<(&WirePath, &ValueTemplate)> {
+        let shape = self.subject.model.attributes.get(name)?.wires.get(api)?;
+        shape.write_at.as_ref().zip(shape.value.as_ref())
+    }
+
+    fn compose(
+        &self,
+        body: &mut BTreeMap<String, Wire>,
+        api: &Name,
+        path: &WirePath,
+        value: &Value,
+    ) -> Result<(), Unwritable> {
+        if !value.is_null() {
+            let naming = self.subject.caller.api(api).naming;
+            put(body, path, encode(value, &engine::types::Type::Any, naming)?);
+        }
+        Ok(())
     }
 
     fn write(

@@ -162,11 +162,14 @@ pub(crate) fn is_cut_short(json: &Json, path: &[String]) -> bool {
     (1..=parents.len()).any(|depth| at(json, &parents[..depth]).is_some_and(Json::is_null))
 }
 
-/// Puts a value at a path, making the objects on the way.
+/// Puts a value at a path, making the objects on the way. An object joins the one that is there.
 pub(crate) fn put(object: &mut BTreeMap<String, Wire>, path: &[String], value: Wire) {
     let Some((first, rest)) = path.split_first() else { return };
     if rest.is_empty() {
-        object.insert(first.clone(), value);
+        match (object.get_mut(first), value) {
+            (Some(Wire::Object(there)), Wire::Object(more)) => there.extend(more),
+            (_, value) => drop(object.insert(first.clone(), value)),
+        }
         return;
     }
     let inner = object.entry(first.clone()).or_insert_with(|| Wire::Object(BTreeMap::new()));
@@ -222,6 +225,7 @@ mod tests {
         let mut object = BTreeMap::new();
         put(&mut object, &["a".to_owned(), "b".to_owned()], Wire::Bool(true));
         put(&mut object, &["a".to_owned(), "c".to_owned()], Wire::Null);
-        assert_eq!(Wire::Object(object).to_json(), json!({"a": {"b": true, "c": null}}));
+        put(&mut object, &["a".to_owned()], Wire::from_json(&json!({"d": 1})));
+        assert_eq!(Wire::Object(object).to_json(), json!({"a": {"b": true, "c": null, "d": 1}}));
     }
 }

@@ -12,7 +12,7 @@ use engine::value::Value;
 use super::api::path;
 use super::model::{AttributeModel, Naming, WireShape};
 use super::reader::{Keys, Node, Reader};
-use super::texts::filled;
+use super::texts::{filled, value_template};
 use super::{Context, diagnostics};
 use crate::codec::{self, Codec};
 
@@ -249,6 +249,8 @@ fn shape(name: &str, codecs: &[Codec]) -> WireShape {
         read_at: Some(path(name)),
         write: codecs.to_vec(),
         read: codecs.to_vec(),
+        value: None,
+        shown: None,
     }
 }
 
@@ -278,6 +280,11 @@ fn one_wire(reader: &mut Reader, wires: &mut BTreeMap<Name, WireShape>, api: &st
             Some(false) => *place = None,
             _ => *place = reader.text(node, key).map(path),
         }
+    }
+    shape.value = keys.node("value").and_then(|node| value_template(reader, node, "value"));
+    shape.shown = keys.node("shown").and_then(|node| filled(reader, node, "shown"));
+    if shape.shown.is_some() {
+        shape.read_at = Some(Vec::new());
     }
     keys.finish(reader);
 }

@@ -306,6 +306,10 @@ pub(crate) struct WireShape {
     pub(crate) write: Vec<Codec>,
     /// The codecs that reading undoes, from the last to the first.
     pub(crate) read: Vec<Codec>,
+    /// The value that is written in place of the attribute's own, made of all attributes; null writes nothing.
+    pub(crate) value: Option<ValueTemplate>,
+    /// The attribute's value by the whole `answer`, in place of a part of it.
+    pub(crate) shown: Option<Expr>,
 }
 
 /// A call.

@@ -9,3 +9,4 @@ mod rates;
 mod refusals;
 mod suite;
 mod support;
+mod version_two;

@@ -10,6 +10,7 @@ use engine::stored::from_json;
 use engine::value::Attributes;
 use provider_http::{HttpProvider, Settings, Timing};
 use provider_port::{Call, Error, Object, Provider as _};
+use provider_serverless::Version;
 use serde_json::Value as Json;
 use service::{Addresses, Options, Quirk};
 use tokio_util::sync::CancellationToken;
@@ -49,9 +50,15 @@ impl Service {
     }
 
     pub(crate) fn provider_with_key(&self, key: &str) -> HttpProvider {
+        self.provider_of(Version::V1, key)
+    }
+
+    pub(crate) fn provider_of(&self, version: Version, key: &str) -> HttpProvider {
         let environment = |name: &str| {
             Some(match name {
                 "PLUMB_SERVERLESS_REST_URL" => self.addresses.rest.clone(),
+                // The management paths of version 2 and the job API share a prefix.
+                "PLUMB_SERVERLESS_V2_URL" => self.addresses.queue.clone(),
                 "PLUMB_SERVERLESS_GRAPHQL_URL" => self.addresses.graphql.clone(),
                 "PLUMB_SERVERLESS_QUEUE_URL" => self.addresses.queue.clone(),
                 "PLUMB_SERVERLESS_API_KEY" => key.to_owned(),
@@ -65,7 +72,8 @@ impl Service {
             poll_max: Duration::from_millis(100),
             ..Timing::default()
         };
-        let provider = provider_serverless::provider(&Settings::new(&environment).timing(timing));
+        let settings = Settings::new(&environment).timing(timing);
+        let provider = provider_serverless::provider_of(version, &settings);
         let provider = provider.unwrap_or_else(|diagnostics| panic!("{diagnostics:#?}"));
         assert!(provider.missing().is_empty());
         provider
