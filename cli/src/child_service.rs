@@ -60,7 +60,8 @@ impl ChildService {
         let value = match name {
             environment::REST_URL => &self.addresses.rest_url,
             environment::GRAPHQL_URL => &self.addresses.graphql_url,
-            environment::QUEUE_URL => &self.addresses.queue_url,
+            // The management paths of version 2 and the job API share a prefix.
+            environment::QUEUE_URL | environment::V2_URL => &self.addresses.queue_url,
             environment::API_KEY => &self.addresses.key,
             _ => return None,
         };

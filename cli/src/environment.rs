@@ -14,6 +14,8 @@ use crate::error::CommandError;
 
 /// The address of the serverless provider's REST API.
 pub(crate) const REST_URL: &str = "PLUMB_SERVERLESS_REST_URL";
+/// The address of version 2 of its REST API.
+pub(crate) const V2_URL: &str = "PLUMB_SERVERLESS_V2_URL";
 /// The address of its GraphQL API.
 pub(crate) const GRAPHQL_URL: &str = "PLUMB_SERVERLESS_GRAPHQL_URL";
 /// The address of its job API.
@@ -38,8 +40,9 @@ pub(crate) const LOG_FORMAT: &str = "PLUMB_LOG_FORMAT";
 pub(crate) const TEST_FOLDER: &str = "PLUMB_TEST_FOLDER";
 
 /// The variables that Plumb reads and whose names begin with `PLUMB_`, without those that a spec declares.
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 12] = [
     REST_URL,
+    V2_URL,
     GRAPHQL_URL,
     QUEUE_URL,
     API_KEY,
@@ -167,6 +170,8 @@ pub(crate) fn cipher() -> Result<Cipher, CommandError> {
 
 #[cfg(test)]
 mod tests {
+    use provider_serverless::Version;
+
     use super::*;
 
     #[test]
@@ -199,8 +204,12 @@ mod tests {
 
     #[test]
     fn the_serverless_provider_reads_known_variables() {
-        let descriptor = provider_serverless::read().unwrap();
-        let read: BTreeSet<_> = descriptor.variables();
-        assert_eq!(read, BTreeSet::from([REST_URL, GRAPHQL_URL, QUEUE_URL, API_KEY]));
+        for (version, addresses) in
+            [(Version::V1, vec![REST_URL, GRAPHQL_URL]), (Version::V2, vec![V2_URL])]
+        {
+            let descriptor = version.read().unwrap();
+            let known = addresses.into_iter().chain([QUEUE_URL, API_KEY]).collect();
+            assert_eq!(descriptor.variables(), known);
+        }
     }
 }

@@ -18,6 +18,7 @@ use engine::value::Value;
 use provider_builtin::Builtin;
 use provider_http::{Descriptor, HttpProvider, Settings};
 use provider_port::Provider as _;
+use provider_serverless::Version;
 use provider_serverless::jobs::Jobs;
 
 use crate::child_service::{self, ChildService};
@@ -30,11 +31,17 @@ use crate::output::Output;
 use crate::variables::Environment;
 
 /// The variables with the addresses of the serverless provider.
-const ADDRESSES: [&str; 3] =
-    [environment::REST_URL, environment::GRAPHQL_URL, environment::QUEUE_URL];
+const ADDRESSES: [&str; 4] =
+    [environment::REST_URL, environment::V2_URL, environment::GRAPHQL_URL, environment::QUEUE_URL];
 
 /// The setting that asks for the service on this machine.
 const LOCAL: &str = "local";
+
+/// The setting that names the version of the serverless provider's API.
+const VERSION: &str = "version";
+
+/// The settings of the serverless provider that its descriptor does not know.
+const OF_SERVERLESS: [&str; 2] = [LOCAL, VERSION];
 
 /// The providers that are described in TOML, before they know where their APIs are.
 #[derive(Default)]
@@ -177,7 +184,7 @@ impl Described {
         let mut values = BTreeMap::new();
         let local = settings.is_some_and(asks_for_local);
         let given = settings.into_iter().flat_map(|settings| &settings.values);
-        for (key, setting) in given.filter(|(key, _)| &***key != LOCAL) {
+        for (key, setting) in given.filter(|(key, _)| !OF_SERVERLESS.contains(&&***key)) {
             if !setting.value.sensitive.is_empty() {
                 return Err(CommandError::new(secret_setting(key, setting.span).summary));
             }
@@ -187,7 +194,10 @@ impl Described {
             values.insert(key.to_string(), text.to_owned());
         }
         let mut described = Self::default();
-        described.add_serverless_with(values, local)?;
+        let version = settings
+            .map_or_else(version_by_address, |settings| version(settings, &mut Diagnostics::new()));
+        values.retain(|key, _| is_setting(version, key));
+        described.add_serverless_with(version, values, local)?;
         Ok(described)
     }
 
@@ -208,7 +218,8 @@ impl Described {
     pub(crate) fn settings(&self) -> BTreeMap<Name, Vec<String>> {
         let instances = self.instances.iter();
         let all = instances.map(|(name, it)| {
-            let known = it.descriptor.settings().into_iter().chain(it.serverless.then_some(LOCAL));
+            let more = OF_SERVERLESS.into_iter().filter(|_| it.serverless);
+            let known = it.descriptor.settings().into_iter().chain(more);
             (name.clone(), known.map(str::to_owned).collect())
         });
         all.collect()
@@ -241,16 +252,17 @@ impl Described {
     }
 
     fn add_serverless(&mut self) -> Result<(), CommandError> {
-        self.add_serverless_with(BTreeMap::new(), false)
+        self.add_serverless_with(version_by_address(), BTreeMap::new(), false)
     }
 
     fn add_serverless_with(
         &mut self,
+        version: Version,
         settings: BTreeMap<String, String>,
         local: bool,
     ) -> Result<(), CommandError> {
         let instance = Instance {
-            descriptor: serverless()?,
+            descriptor: serverless(version)?,
             header: None,
             settings,
             open: false,
@@ -289,7 +301,7 @@ impl Described {
         let mut values = BTreeMap::new();
         let is_serverless =
             &**name == provider_serverless::NAME && !settings.values.keys().any(is_source);
-        let is_text = |key: &Name| !(is_serverless && &**key == LOCAL);
+        let is_text = |key: &Name| !(is_serverless && OF_SERVERLESS.contains(&&**key));
         for (key, setting) in settings.values.iter().filter(|(key, _)| is_text(key)) {
             match setting.value.value.as_str() {
                 Some(text) => drop(values.insert(key.to_string(), text.to_owned())),
@@ -317,7 +329,9 @@ impl Described {
             // What it says has no value; why was said.
             None if SOURCES.iter().any(|key| settings.open.contains(*key)) => None,
             None if &**name == provider_builtin::NAME => return Ok(()),
-            None if &**name == provider_serverless::NAME => Some(serverless()?),
+            None if &**name == provider_serverless::NAME => {
+                Some(serverless(version(settings, diagnostics))?)
+            }
             None => {
                 diagnostics.push(no_descriptor(name, settings));
                 None
@@ -384,7 +398,7 @@ impl Described {
                 locations.insert(name.clone(), service, provider.account());
             }
             if instance.serverless {
-                let opened = Jobs::open(&instance.called(environment));
+                let opened = Jobs::open(&instance.descriptor, &instance.called(environment));
                 jobs = Some(opened.map_err(|wrong| CommandError::new(first(&wrong)))?);
             }
             providers.insert(name.clone(), Arc::new(provider));
@@ -458,7 +472,9 @@ impl Described {
     fn address(&self, environment: Environment<'_>) -> Option<String> {
         let of_spec = self.instances.values().filter(|instance| instance.serverless);
         let of_spec = of_spec.flat_map(|instance| instance.settings.values()).next();
-        given(environment).next().map(|(_, url)| url).or_else(|| of_spec.cloned())
+        let read = self.variables();
+        let mut given = given(environment).filter(|(variable, _)| read.contains(*variable));
+        given.next().map(|(_, url)| url).or_else(|| of_spec.cloned())
     }
 }
 
@@ -484,13 +500,19 @@ fn refuse_address(environment: Environment<'_>) -> Result<(), CommandError> {
 /// Returns the error about addresses and a key of the serverless provider that are not given.
 fn no_service(instance: &Instance, environment: Environment<'_>) -> Diagnostic {
     let is_given = |variable: &str| environment(variable).is_some_and(|it| !it.trim().is_empty());
-    let settings =
-        [("rest_url", ADDRESSES[0]), ("graphql_url", ADDRESSES[1]), ("queue_url", ADDRESSES[2])];
+    let settings = [
+        ("rest_url", environment::REST_URL),
+        ("v2_url", environment::V2_URL),
+        ("graphql_url", environment::GRAPHQL_URL),
+        ("queue_url", environment::QUEUE_URL),
+    ];
     let of_spec = |variable: &str| {
         let setting = settings.iter().find(|(_, of)| *of == variable);
         setting.is_some_and(|(key, _)| instance.settings.contains_key(*key))
     };
-    let all = ADDRESSES.into_iter().chain([environment::API_KEY]);
+    let read = instance.descriptor.variables();
+    let addresses = ADDRESSES.into_iter().filter(|variable| read.contains(variable));
+    let all = addresses.chain([environment::API_KEY]);
     let (given, missing): (Vec<_>, Vec<_>) = all.partition(|it| is_given(it) || of_spec(it));
     let missing = missing.join(", ");
     let summary = if given.is_empty() {
@@ -522,7 +544,7 @@ fn report_local(settings: &ProviderSettings, diagnostics: &mut Diagnostics) {
         let message = "`local` is true or false";
         diagnostics.push(Diagnostic::error(message).at(local.span));
     }
-    let other = settings.values.iter().find(|(key, _)| &***key != LOCAL);
+    let other = settings.values.iter().find(|(key, _)| !OF_SERVERLESS.contains(&&***key));
     if let (true, Some((key, setting))) = (asks_for_local(settings), other) {
         let message = format!("`local = true` and `{key}` ask for two services");
         let help = "remove one of them: `local = true` is the service on this machine";
@@ -552,10 +574,43 @@ impl Instance {
     }
 }
 
-/// The descriptor that comes with Plumb.
-fn serverless() -> Result<Descriptor, CommandError> {
+/// The descriptor that comes with Plumb for a version of the service's API.
+fn serverless(version: Version) -> Result<Descriptor, CommandError> {
     // A test reads it, so what is wrong with it is for whoever changed it.
-    provider_serverless::read().map_err(|diagnostics| CommandError::new(first(&diagnostics)))
+    version.read().map_err(|diagnostics| CommandError::new(first(&diagnostics)))
+}
+
+/// The version of the API that a provider block names, else the one of the address that is given.
+fn version(settings: &ProviderSettings, diagnostics: &mut Diagnostics) -> Version {
+    let Some(named) = settings.values.get(VERSION) else {
+        let is_two = settings.values.contains_key("v2_url");
+        return if is_two { Version::V2 } else { version_by_address() };
+    };
+    let word = named.value.value.as_str();
+    let known = Version::ALL.into_iter().find(|version| Some(version.word()) == word);
+    known.unwrap_or_else(|| {
+        let message = "there is no such version of the API";
+        let help = "write `version = \"v1\"` or `version = \"v2\"`";
+        diagnostics.push(Diagnostic::error(message).at(named.span).help(help));
+        Version::default()
+    })
+}
+
+/// The version for the addresses that the environment gives: the second one, where the address of the first one is not
+/// given or is the real service's, which has retired it (15 November 2026).
+fn version_by_address() -> Version {
+    let given = |variable| environment::variable(variable).filter(|it| !it.trim().is_empty());
+    let first = given(environment::REST_URL);
+    let is_retired = first.as_ref().map_or(given(environment::V2_URL).is_some(), |address| {
+        let url = address.parse::<reqwest::Url>().ok();
+        url.is_some_and(|url| url.host_str().is_some_and(|host| host.ends_with(".runpod.io")))
+    });
+    if is_retired { Version::V2 } else { Version::V1 }
+}
+
+/// Returns true if a version of the serverless provider has a setting.
+fn is_setting(version: Version, key: &str) -> bool {
+    version.read().is_ok_and(|descriptor| descriptor.settings().contains(key))
 }
 
 /// Reads a descriptor of the spec's folder; what is wrong with it is said.
@@ -610,7 +665,7 @@ fn report_unknown(
     diagnostics: &mut Diagnostics,
 ) {
     let mut known = descriptor.settings();
-    known.extend(serverless.then_some(LOCAL));
+    known.extend(OF_SERVERLESS.into_iter().filter(|_| serverless));
     for (key, setting) in &settings.values {
         if is_source(key) || known.contains(&**key) {
             continue;

@@ -50,11 +50,11 @@ impl Service {
             if let Some((name, value)) = line.split_once('=') {
                 environment.insert(name.to_owned(), value.to_owned());
             }
-            if environment.len() == 4 {
+            if environment.len() == 5 {
                 break;
             }
         }
-        assert_eq!(environment.len(), 4, "the service said: {environment:?}");
+        assert_eq!(environment.len(), 5, "the service said: {environment:?}");
         Self { child, data: data.to_owned(), environment, key: key.to_owned() }
     }
 

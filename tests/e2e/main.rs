@@ -5,6 +5,7 @@
 mod acceptance;
 mod acme;
 mod adopt;
+mod api_versions;
 mod bad_input;
 mod catalog;
 mod checks;

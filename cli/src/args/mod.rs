@@ -182,7 +182,7 @@ pub(crate) enum Command {
     Job(job::Job),
     /// Run the serverless compute service on this machine
     #[command(
-        after_help = "Examples:\n  plumb serve\n  plumb serve --listen 127.0.0.1:8080 --data /tmp/service\n  plumb serve --print-env\n  plumb serve key create ci --only jobs\n\nThe addresses and the key of the running service are in `serve.json` in the folder of its data, which only its owner can read. With --print-env, they are also the first four lines on stdout."
+        after_help = "Examples:\n  plumb serve\n  plumb serve --listen 127.0.0.1:8080 --data /tmp/service\n  plumb serve --print-env\n  plumb serve key create ci --only jobs\n\nThe addresses and the key of the running service are in `serve.json` in the folder of its data, which only its owner can read. With --print-env, they are also the first five lines on stdout."
     )]
     Serve(Box<Serve>),
     /// Describe the resource types

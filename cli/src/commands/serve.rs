@@ -15,7 +15,7 @@ use service::{
 
 use crate::args::{Serve, ServeCommand, ServiceFolder};
 use crate::child_service;
-use crate::environment::{API_KEY, GRAPHQL_URL, QUEUE_URL, REST_URL};
+use crate::environment::{API_KEY, GRAPHQL_URL, QUEUE_URL, REST_URL, V2_URL};
 use crate::error::{CommandError, Status, chain};
 use crate::folder::Folder;
 use crate::log;
@@ -192,7 +192,7 @@ fn announce(addresses: &Addresses, data: &Path, args: &Serve, output: &Output) {
     let Addresses { rest, graphql, queue, key, .. } = addresses;
     if args.print_env {
         output.data(&format!(
-            "{REST_URL}={rest}\n{GRAPHQL_URL}={graphql}\n{QUEUE_URL}={queue}\n{API_KEY}={key}\n"
+            "{REST_URL}={rest}\n{GRAPHQL_URL}={graphql}\n{QUEUE_URL}={queue}\n{API_KEY}={key}\n{V2_URL}={queue}\n"
         ));
     } else if !args.until_idle {
         let file = data.join("serve.json");

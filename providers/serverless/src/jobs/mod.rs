@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use engine::diagnostics::Diagnostics;
 use engine::value::Value;
-use provider_http::{Ask, Direct, DirectCall, Settings};
+use provider_http::{Ask, Descriptor, Direct, DirectCall, Settings};
 use provider_port::{Error, Kind, Notice};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -68,8 +68,8 @@ pub struct Endpoint<'a> {
 impl Jobs {
     /// Looks up address and key, and refuses what is wrong with them. What is missing shows with
     /// the first call.
-    pub fn open(settings: &Settings<'_>) -> Result<Self, Diagnostics> {
-        Ok(Self { direct: Direct::open(&crate::read()?, API, settings)? })
+    pub fn open(descriptor: &Descriptor, settings: &Settings<'_>) -> Result<Self, Diagnostics> {
+        Ok(Self { direct: Direct::open(descriptor, API, settings)? })
     }
 
     /// The header with the key, name and value, for a request to a load balancing endpoint. None where a URL leads
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn the_error_of_a_job_shows_no_storage_secret() {
         let none = |_: &str| None;
-        let jobs = Jobs::open(&Settings::new(&none)).unwrap();
+        let jobs = Jobs::open(&crate::read().unwrap(), &Settings::new(&none)).unwrap();
         let silent = |_: Notice| {};
         let endpoint = jobs.endpoint("e", &silent);
         let job = |error: &str| {

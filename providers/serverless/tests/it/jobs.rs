@@ -16,7 +16,8 @@ fn jobs(service: &Service, key: &str) -> Jobs {
         "PLUMB_SERVERLESS_API_KEY" => Some(key.to_owned()),
         _ => None,
     };
-    Jobs::open(&Settings::new(&environment)).unwrap_or_else(|wrong| panic!("{wrong:#?}"))
+    Jobs::open(&provider_serverless::read().unwrap(), &Settings::new(&environment))
+        .unwrap_or_else(|wrong| panic!("{wrong:#?}"))
 }
 
 /// An endpoint without workers: its jobs wait.
