@@ -23,6 +23,7 @@ async fn by_pools_over_graphql() {
     let endpoint = create(&provider, ("endpoint", 1), &wanted).await.unwrap();
     insta::assert_snapshot!(shown(&read(&provider, "endpoint", &endpoint).await, DRAWN), @r#"
 allowed_cuda_versions = {}
+base_url = null
 compliance = []
 compute_type = "GPU"
 execution_timeout_ms = 600000
@@ -71,6 +72,7 @@ async fn by_types_over_rest() {
     let endpoint = create(&provider, ("endpoint", 0), &wanted).await.unwrap();
     insta::assert_snapshot!(shown(&read(&provider, "endpoint", &endpoint).await, DRAWN), @r#"
 allowed_cuda_versions = {}
+base_url = null
 compliance = []
 compute_type = "GPU"
 execution_timeout_ms = 600000
