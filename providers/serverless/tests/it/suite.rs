@@ -62,30 +62,35 @@ pub(crate) async fn run(service: &Service) -> Result<(), String> {
             },
             |_| attributes(&json!({"name": "chat-2", "workers_max": 4, "flash_boot_type": "OFF"})),
         ))
-        .with(Fixture::depending(
-            "pod",
-            |made| {
-                let mut wanted = attributes(&json!({
-                    "name": "trainer", "image_name": "registry.example/train:1", "running": true,
-                    "gpu_type_id": "NVIDIA A40", "gpu_count": 2, "cloud_type": "COMMUNITY",
-                    "env": {"EPOCHS": "3", "QUOTE": "\"x\"\n"}, "ports": ["8888/http"],
-                    "docker_start_cmd": ["sleep", "600"], "min_ram_per_gpu": 16,
-                }));
-                let volume = engine::value::Value::string(made["network_volume"].id.0.clone());
-                wanted.insert("network_volume_id".into(), volume);
-                wanted
-            },
-            |_| {
-                attributes(&json!({
-                    "name": "trainer-2", "image_name": "registry.example/train:2",
-                    "env": {"EPOCHS": "4"}, "container_disk_in_gb": 30, "running": false,
-                }))
-            },
-        ));
+        .with(pod());
     conformance::run(&suite).await
 }
 
 #[tokio::test]
 async fn conforms() {
     run(&Service::start().await).await.unwrap();
+}
+
+/// A pod that mounts the volume, and is stopped by its change.
+fn pod() -> Fixture {
+    Fixture::depending(
+        "pod",
+        |made| {
+            let mut wanted = attributes(&json!({
+                "name": "trainer", "image_name": "registry.example/train:1", "running": true,
+                "gpu_type_id": "NVIDIA A40", "gpu_count": 2, "cloud_type": "COMMUNITY",
+                "env": {"EPOCHS": "3", "QUOTE": "\"x\"\n"}, "ports": ["8888/http"],
+                "docker_start_cmd": ["sleep", "600"], "min_ram_per_gpu": 16,
+            }));
+            let volume = engine::value::Value::string(made["network_volume"].id.0.clone());
+            wanted.insert("network_volume_id".into(), volume);
+            wanted
+        },
+        |_| {
+            attributes(&json!({
+                "name": "trainer-2", "image_name": "registry.example/train:2",
+                "env": {"EPOCHS": "4"}, "container_disk_in_gb": 30, "running": false,
+            }))
+        },
+    )
 }

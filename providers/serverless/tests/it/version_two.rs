@@ -52,47 +52,8 @@ async fn run(service: &Service) -> Result<(), String> {
                 }))
             },
         ))
-        .with(Fixture::depending(
-            "endpoint",
-            |made| {
-                let mut wanted = attributes(&json!({
-                    "name": "chat", "gpu_ids": "ADA_24,AMPERE_48,-NVIDIA A40", "workers_min": 0,
-                    "workers_max": 2, "idle_timeout": 7, "scaler_type": "QUEUE_DELAY",
-                    "scaler_value": 2.5, "flash_boot_type": "FLASHBOOT", "locations": "EU-RO-1",
-                    "allowed_cuda_versions": ["12.4", "12.3"], "execution_timeout_ms": 60000,
-                    "image_name": "registry.example/vllm:1", "type": "QB",
-                }));
-                let volume = engine::value::Value::string(made["network_volume"].id.0.clone());
-                wanted.insert("network_volume_id".into(), volume);
-                wanted
-            },
-            |_| {
-                attributes(&json!({
-                    "name": "chat-2", "workers_max": 4, "flash_boot_type": "OFF", "scaler_value": 3,
-                    "gpu_ids": "ADA_24,AMPERE_24", "image_name": "registry.example/vllm:2",
-                }))
-            },
-        ))
-        .with(Fixture::depending(
-            "pod",
-            |made| {
-                let mut wanted = attributes(&json!({
-                    "name": "trainer", "image_name": "registry.example/train:1", "running": true,
-                    "gpu_type_id": "NVIDIA A40", "gpu_count": 2, "cloud_type": "COMMUNITY",
-                    "env": {"EPOCHS": "3", "QUOTE": "\"x\"\n"}, "ports": ["8888/http"],
-                    "docker_start_cmd": ["sleep", "600"], "volume_mount_path": "/workspace",
-                }));
-                let volume = engine::value::Value::string(made["network_volume"].id.0.clone());
-                wanted.insert("network_volume_id".into(), volume);
-                wanted
-            },
-            |_| {
-                attributes(&json!({
-                    "name": "trainer-2", "image_name": "registry.example/train:2",
-                    "env": {"EPOCHS": "4"}, "container_disk_in_gb": 30, "running": false,
-                }))
-            },
-        ));
+        .with(endpoint())
+        .with(pod());
     conformance::run(&suite).await
 }
 
@@ -146,4 +107,53 @@ async fn both_versions_show_the_same() {
             }
         }
     }
+}
+
+/// An endpoint whose pools, scaling and volume are made of several attributes.
+fn endpoint() -> Fixture {
+    Fixture::depending(
+        "endpoint",
+        |made| {
+            let mut wanted = attributes(&json!({
+                "name": "chat", "gpu_ids": "ADA_24,AMPERE_48,-NVIDIA A40", "workers_min": 0,
+                "workers_max": 2, "idle_timeout": 7, "scaler_type": "QUEUE_DELAY",
+                "scaler_value": 2.5, "flash_boot_type": "FLASHBOOT", "locations": "EU-RO-1",
+                "allowed_cuda_versions": ["12.4", "12.3"], "execution_timeout_ms": 60000,
+                "image_name": "registry.example/vllm:1", "type": "QB",
+            }));
+            let volume = engine::value::Value::string(made["network_volume"].id.0.clone());
+            wanted.insert("network_volume_id".into(), volume);
+            wanted
+        },
+        |_| {
+            attributes(&json!({
+                "name": "chat-2", "workers_max": 4, "flash_boot_type": "OFF", "scaler_value": 3,
+                "gpu_ids": "ADA_24,AMPERE_24", "image_name": "registry.example/vllm:2",
+            }))
+        },
+    )
+}
+
+/// A pod that mounts the volume, and is stopped by its change.
+fn pod() -> Fixture {
+    Fixture::depending(
+        "pod",
+        |made| {
+            let mut wanted = attributes(&json!({
+                "name": "trainer", "image_name": "registry.example/train:1", "running": true,
+                "gpu_type_id": "NVIDIA A40", "gpu_count": 2, "cloud_type": "COMMUNITY",
+                "env": {"EPOCHS": "3", "QUOTE": "\"x\"\n"}, "ports": ["8888/http"],
+                "docker_start_cmd": ["sleep", "600"], "volume_mount_path": "/workspace",
+            }));
+            let volume = engine::value::Value::string(made["network_volume"].id.0.clone());
+            wanted.insert("network_volume_id".into(), volume);
+            wanted
+        },
+        |_| {
+            attributes(&json!({
+                "name": "trainer-2", "image_name": "registry.example/train:2",
+                "env": {"EPOCHS": "4"}, "container_disk_in_gb": 30, "running": false,
+            }))
+        },
+    )
 }
