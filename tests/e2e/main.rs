@@ -34,6 +34,7 @@ mod moves;
 mod options;
 mod pods;
 mod policies;
+mod provider;
 mod provider_addresses;
 mod quickstart;
 mod quirks;

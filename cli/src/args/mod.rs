@@ -3,6 +3,7 @@
 
 pub(crate) mod job;
 mod plans;
+mod provider;
 mod serve;
 mod shared;
 mod state;
@@ -16,6 +17,7 @@ pub(crate) use plans::{
     Adopt, Apply, Check, Console, Destroy, Drift, Graph, GraphFormat, Import, Plan, Planning,
     Running, Test, Validate,
 };
+pub(crate) use provider::{FromOpenapi, Provider, ProviderShow};
 pub(crate) use serve::{KeyCommand, KeyCreate, Serve, ServeCommand, ServiceFolder};
 pub(crate) use shared::{FolderArg, Form, PlanFormat, SpecArgs, duration};
 pub(crate) use state::{OutputArgs, Resolve, Show, State, Unlock};
@@ -185,6 +187,12 @@ pub(crate) enum Command {
         after_help = "Examples:\n  plumb serve\n  plumb serve --listen 127.0.0.1:8080 --data /tmp/service\n  plumb serve --print-env\n  plumb serve key create ci --only jobs\n\nThe addresses and the key of the running service are in `serve.json` in the folder of its data, which only its owner can read. With --print-env, they are also the first five lines on stdout."
     )]
     Serve(Box<Serve>),
+    /// List, show, check and write descriptors of providers
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  plumb provider list\n  plumb provider show catalog:powerdns\n  plumb provider check acme.provider.toml\n  plumb provider from-openapi openapi.json --output acme.provider.toml"
+    )]
+    Provider(Provider),
     /// Describe the resource types
     #[command(
         after_help = "Examples:\n  plumb schema\n  plumb schema --type value\n  plumb schema --spec > plumb.schema.json\n\nWith --spec, prints a JSON Schema of the spec, with the types of the providers that the spec declares, too. A first line `#:schema ./plumb.schema.json` in plumb.toml tells editors where it is."

@@ -14,6 +14,7 @@ mod job;
 mod output;
 mod plan;
 mod plan_file;
+mod provider;
 mod resolve;
 mod saved_plan;
 mod schema;
@@ -55,6 +56,7 @@ pub(crate) fn run(cli: &Cli, output: &Arc<Output>) -> Result<Status, CommandErro
         Command::Test(args) => test::run(base, args, output),
         Command::Job(job) => job::run(base, job, output),
         Command::Serve(args) => serve::run(base, args, output),
+        Command::Provider(args) => provider::run(base, args, output),
         Command::Schema(args) => schema::run(base, args, output),
         Command::Completions { shell } => completions::run(*shell, output),
         Command::Version => version::run(output),

@@ -82,7 +82,8 @@ fn list<'a>(types: impl Iterator<Item = &'a Arc<TypeSchema>> + Clone) -> String 
     })
 }
 
-fn type_text(ty: &TypeSchema) -> String {
+/// A type with its attributes and rules, for people.
+pub(super) fn type_text(ty: &TypeSchema) -> String {
     let mut text = format!("{}: {}\n\nAttributes:\n", ty.name, ty.description);
     let width = ty.attributes.keys().map(|name| name.len()).max().unwrap_or(0);
     for (name, attribute) in &ty.attributes {

@@ -49,7 +49,7 @@ mod wire;
 mod words;
 
 pub use catalog::{catalog, catalog_names};
-pub use descriptor::{Descriptor, load};
+pub use descriptor::{Descriptor, Outline, load};
 pub use direct::{Ask, Direct, DirectCall};
 pub use masker::Masker;
 pub use provider::HttpProvider;

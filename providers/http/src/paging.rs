@@ -37,6 +37,10 @@ impl Page {
                 pairs.push(query_pair(page, &self.number.to_string()));
                 pairs.extend(size.iter().map(|(name, size)| query_pair(name, &size.to_string())));
             }
+            Paging::Offset { offset, size: (name, size) } => {
+                pairs.push(query_pair(offset, &self.number.to_string()));
+                pairs.push(query_pair(name, &size.to_string()));
+            }
             Paging::Cursor { cursor, .. } => {
                 pairs.extend(self.cursor.iter().map(|value| query_pair(cursor, value)));
             }
@@ -64,16 +68,13 @@ impl Page {
                 let is_second = self.number == first + 1;
                 self.number += 1;
                 let full = size.as_ref().is_none_or(|(_, size)| count as u64 >= *size);
-                let again = ids == self.before;
-                self.before = ids;
-                match (count, again) {
-                    (0, _) => Ok(false),
-                    (_, true) if is_second && full => {
-                        Err("its first two pages show the same objects")
-                    }
-                    // A server that has no more pages may show its last one again.
-                    (_, again) => Ok(!again),
-                }
+                self.after(ids, is_second && full)
+            }
+            Paging::Offset { size: (_, size), .. } => {
+                let is_second = self.number > 0 && self.before.len() as u64 == self.number;
+                // A server may cap its pages: the next one begins where this one ends.
+                self.number += count as u64;
+                self.after(ids, is_second && count as u64 >= *size)
             }
             Paging::Cursor { next, .. } => {
                 let found = cursor(json.and_then(|json| at(json, next)))?;
@@ -90,6 +91,20 @@ impl Page {
                 Ok(moves)
             }
             Paging::Link => Ok(false),
+        }
+    }
+}
+
+impl Page {
+    /// Says whether a page comes after this one. A full second page that repeats the first tells nothing.
+    fn after(&mut self, ids: Vec<Json>, is_full_second: bool) -> Result<bool, &'static str> {
+        let (count, again) = (ids.len(), ids == self.before);
+        self.before = ids;
+        match (count, again) {
+            (0, _) => Ok(false),
+            (_, true) if is_full_second => Err("its first two pages show the same objects"),
+            // A server that has no more pages may show its last one again.
+            (_, again) => Ok(!again),
         }
     }
 }
@@ -139,6 +154,19 @@ mod tests {
         assert_eq!(page.path("/x", &paging), "/x?p=2&n=2");
         assert_eq!(page.next(&paging, ids(&[3]), None), Ok(true), "a server may cap its pages");
         assert_eq!(page.next(&paging, ids(&[]), None), Ok(false));
+
+        let paging = Paging::Offset { offset: "o".into(), size: ("n".into(), 2) };
+        let mut page = Page::first(Some(&paging));
+        assert_eq!(page.path("/x", &paging), "/x?o=0&n=2");
+        assert_eq!(page.next(&paging, ids(&[1, 2]), None), Ok(true));
+        assert_eq!(page.path("/x", &paging), "/x?o=2&n=2");
+        assert_eq!(page.next(&paging, ids(&[3]), None), Ok(true), "a server may cap its pages");
+        assert_eq!(page.path("/x", &paging), "/x?o=3&n=2");
+        assert_eq!(page.next(&paging, ids(&[]), None), Ok(false));
+        let mut page = Page::first(Some(&paging));
+        assert_eq!(page.next(&paging, ids(&[1, 2]), None), Ok(true));
+        let again = page.next(&paging, ids(&[1, 2]), None);
+        assert_eq!(again, Err("its first two pages show the same objects"), "it has no offset");
 
         let paging = Paging::Cursor { cursor: "c".into(), next: vec!["next".into()] };
         let mut page = Page::first(Some(&paging));

@@ -172,12 +172,20 @@ fn paging(reader: &mut Reader, node: Node<'_>, request: Option<&Request>) -> Opt
     let first = keys.count(reader, "first");
     let size = keys.text(reader, "size_as");
     let count = keys.count(reader, "size");
+    let offset = keys.text(reader, "offset");
     let cursor = keys.text(reader, "cursor");
     let next = keys.text(reader, "next");
     let link = keys.flag(reader, "link");
     keys.finish(reader);
     let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-    match (page, cursor, next, link) {
+    if let (Some(offset), None, None, None, false, None) =
+        (&offset, &page, &cursor, &next, link, first)
+        && let (Some(name), Some(size @ 1..)) = (&size, count)
+    {
+        let (offset, size) = (offset.clone(), (name.clone(), number(size)));
+        return Some(Paging::Offset { offset, size });
+    }
+    match (page.filter(|_| offset.is_none()), cursor, next, link) {
         (Some(page), None, None, false) => Some(Paging::Page {
             page,
             first: first.map_or(1, number),
@@ -194,6 +202,7 @@ fn paging(reader: &mut Reader, node: Node<'_>, request: Option<&Request>) -> Opt
                 "unknown kind of paging",
                 "it mixes them, or lacks a part",
                 "write `{ page = \"page\", size_as = \"limit\", size = 100 }`, \
+                 `{ offset = \"offset\", size_as = \"limit\", size = 100 }`, \
                  `{ cursor = \"cursor\", next = \"meta.next\" }` or `{ link = true }`",
             ));
             None

@@ -11,6 +11,7 @@ mod check;
 mod diagnostics;
 mod headers;
 pub(crate) mod model;
+mod outline;
 mod parent;
 mod program;
 mod reader;
@@ -29,6 +30,7 @@ use toml::de::DeTable;
 
 use model::Api;
 pub use model::Descriptor;
+pub use outline::Outline;
 use reader::{Keys, Reader, named};
 
 /// The longest descriptor, in bytes.

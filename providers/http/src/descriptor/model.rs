@@ -415,6 +415,8 @@ pub(crate) struct ListCall {
 pub(crate) enum Paging {
     /// By number: `page` counts from `first`; a page with fewer than `size` items is the last.
     Page { page: String, first: u64, size: Option<(String, u64)> },
+    /// By the number of items before it: `offset` counts items from 0.
+    Offset { offset: String, size: (String, u64) },
     /// By cursor: what stands at `next` is sent as `cursor` until there is none.
     Cursor { cursor: String, next: WirePath },
     /// By the header `Link: <…>; rel="next"`.

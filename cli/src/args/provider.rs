@@ -1,0 +1,60 @@
+//! What can be typed after `plumb provider`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use super::shared::Form;
+
+/// `plumb provider`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Provider {
+    /// List the providers that come with Plumb, and those of the spec
+    #[command(after_help = "Examples:\n  plumb provider list\n  plumb provider list --json")]
+    List(Form),
+    /// Show the types of a provider: calls and attributes
+    #[command(
+        after_help = "Examples:\n  plumb provider show serverless\n  plumb provider show catalog:powerdns --type zone\n  plumb provider show ./acme.provider.toml"
+    )]
+    Show(ProviderShow),
+    /// Check a descriptor
+    #[command(after_help = "Examples:\n  plumb provider check acme.provider.toml")]
+    Check {
+        /// The descriptor
+        #[arg(value_name = "DESCRIPTOR", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+    /// Write a descriptor from an `OpenAPI` document
+    #[command(
+        after_help = "Examples:\n  plumb provider from-openapi openapi.json --output acme.provider.toml\n  plumb provider from-openapi swagger.yaml --type zone --type record > dns.provider.toml\n\nThe document is one of OpenAPI 3 or Swagger 2, in JSON or YAML. The descriptor loads as it is; what the document does not tell is marked `# to prove`. Types and attributes that are left out are listed with the reason, on stderr."
+    )]
+    FromOpenapi(FromOpenapi),
+}
+
+/// `plumb provider show`.
+#[derive(Debug, Args)]
+pub(crate) struct ProviderShow {
+    /// `builtin`, `serverless`, a provider of the spec, `catalog:NAME`, or the path of a descriptor
+    #[arg(value_name = "PROVIDER")]
+    pub(crate) provider: String,
+    /// One type; without one, all
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) ty: Option<String>,
+}
+
+/// `plumb provider from-openapi`.
+#[derive(Debug, Args)]
+pub(crate) struct FromOpenapi {
+    /// The document
+    #[arg(value_name = "DOCUMENT", value_hint = ValueHint::FilePath)]
+    pub(crate) document: PathBuf,
+    /// Only this type, and those above it; may be given more than once
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) types: Vec<String>,
+    /// The name of the provider; without one, it follows from the title of the document
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// The file to write, which must not exist; without one, the descriptor goes to stdout
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+}

@@ -1,0 +1,17 @@
+//! `plumb provider check`: the mistakes of a descriptor.
+
+use std::path::Path;
+
+use super::descriptor_file;
+use crate::error::{CommandError, Status};
+use crate::output::Output;
+
+pub(super) fn run(base: &Path, path: &Path, output: &Output) -> Result<Status, CommandError> {
+    let file = descriptor_file::read(base, path)?;
+    output.diagnostics(&file.diagnostics, &file.sources);
+    let Some(descriptor) = file.descriptor else { return Ok(Status::Failed) };
+    let count = descriptor.schema().types.len();
+    let types = if count == 1 { "type" } else { "types" };
+    output.data(&format!("The descriptor is valid: {count} {types}.\n"));
+    Ok(Status::Done)
+}

@@ -1,0 +1,22 @@
+//! `plumb provider`: the providers that are there, and descriptors of new ones.
+
+mod check;
+mod descriptor_file;
+mod from_openapi;
+mod list;
+mod show;
+
+use std::path::Path;
+
+use crate::args::Provider;
+use crate::error::{CommandError, Status};
+use crate::output::Output;
+
+pub(crate) fn run(base: &Path, args: &Provider, output: &Output) -> Result<Status, CommandError> {
+    match args {
+        Provider::List(form) => list::run(base, form, output),
+        Provider::Show(args) => show::run(base, args, output),
+        Provider::Check { file } => check::run(base, file, output),
+        Provider::FromOpenapi(args) => from_openapi::run(base, args, output),
+    }
+}

@@ -1,0 +1,116 @@
+//! The calls of a type in words, for people.
+
+use engine::address::Name;
+use engine::expression::Kind;
+
+use super::model::{CallModel, Descriptor, Method, ProgramModel, Request, TypeModel};
+use crate::template::{PARENT, ValueTemplate};
+
+/// The calls of a type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outline {
+    /// The type below whose objects its objects stand.
+    pub parent: Option<Name>,
+    /// The attribute with the id.
+    pub key: Name,
+    /// The calls, such as `GET /zones/${id}`, each with its use.
+    pub calls: Vec<(&'static str, String)>,
+}
+
+impl Descriptor {
+    /// Returns the calls of a type. None where there is no such type.
+    pub fn outline(&self, ty: &str) -> Option<Outline> {
+        let model = self.types.get(ty)?;
+        Some(Outline {
+            parent: model.parent.as_ref().map(|parent| parent.ty.clone()),
+            key: model.key.clone(),
+            calls: calls(model),
+        })
+    }
+}
+
+fn calls(model: &TypeModel) -> Vec<(&'static str, String)> {
+    let lists = model.list.iter().map(|list| ("list", &list.call));
+    let reads = model.read.iter().map(|read| ("read", &read.call));
+    let finds = model.find.iter().map(|find| ("find", &find.call));
+    let create = of_programs("create", &model.create);
+    let update = of_programs("update", &model.update);
+    let delete = of_programs("delete", &model.delete);
+    let all = lists.chain(reads).chain(finds).chain(create).chain(update).chain(delete);
+    all.map(|(name, call)| (name, words(call))).collect()
+}
+
+fn of_programs<'a>(
+    name: &'static str,
+    programs: &'a [ProgramModel],
+) -> impl Iterator<Item = (&'static str, &'a CallModel)> {
+    let phases = programs.iter().flat_map(|program| &program.phases);
+    phases.filter_map(move |phase| Some((name, phase.call.as_ref()?)))
+}
+
+fn words(call: &CallModel) -> String {
+    match &call.request {
+        Request::Graphql { mutation, fields, .. } => {
+            let word = if *mutation { "mutation" } else { "query" };
+            format!("{word} {}", fields.join("."))
+        }
+        Request::Rest { method, path } => {
+            let segments = path.segments.iter().map(|segment| format!("/{}", template(segment)));
+            let pairs =
+                path.query.iter().map(|(name, value)| format!("{name}={}", template(value)));
+            let query = pairs.collect::<Vec<_>>().join("&");
+            let mark = if query.is_empty() { "" } else { "?" };
+            format!("{} {}{mark}{query}", method_word(*method), segments.collect::<String>())
+        }
+    }
+}
+
+fn method_word(method: Method) -> &'static str {
+    match method {
+        Method::Get => "GET",
+        Method::Post => "POST",
+        Method::Put => "PUT",
+        Method::Patch => "PATCH",
+        Method::Delete => "DELETE",
+    }
+}
+
+/// A part of a path as a descriptor has it.
+fn template(part: &ValueTemplate) -> String {
+    if let Kind::Literal(value) = &part.0.kind
+        && let Some(text) = value.as_str()
+    {
+        return text.to_owned();
+    }
+    // The printer puts every word that is no attribute of a resource into brackets.
+    let text = part.0.to_string().replace(&format!("({PARENT})"), PARENT);
+    match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+        Some(template) => template.to_owned(),
+        None => format!("${{{text}}}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::diagnostics::FileId;
+
+    #[test]
+    fn calls_are_shown_as_the_descriptor_has_them() {
+        let text = crate::catalog("powerdns").unwrap();
+        let descriptor = crate::load(text, FileId(0)).0.unwrap();
+        let outline = descriptor.outline("record_set").unwrap();
+        assert_eq!(outline.parent.as_deref(), Some("zone"));
+        let calls: Vec<String> =
+            outline.calls.iter().map(|(name, call)| format!("{name}: {call}")).collect();
+        assert_eq!(
+            calls,
+            [
+                "list: GET /zones/${parent.name}",
+                "create: PATCH /zones/${zone}",
+                "update: PATCH /zones/${zone}",
+                "delete: PATCH /zones/${zone}",
+            ]
+        );
+        assert_eq!(descriptor.outline("none"), None);
+    }
+}

@@ -1,0 +1,44 @@
+//! The report of a conversion: what was found, and what was left out and why.
+
+/// A part of a document that the descriptor does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The part: a path of the document, or an attribute such as `label.color`.
+    pub part: String,
+    /// The reason.
+    pub reason: String,
+}
+
+impl LeftOut {
+    pub(crate) fn new(part: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { part: part.into(), reason: reason.into() }
+    }
+}
+
+/// A type of the descriptor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeFound {
+    /// Its name.
+    pub name: String,
+    /// The path of one object.
+    pub path: String,
+    /// The number of its attributes.
+    pub attributes: usize,
+    /// The number of those whose type is known.
+    pub typed: usize,
+    /// The number of marks `# to prove`.
+    pub to_prove: usize,
+}
+
+/// A descriptor, and what is to be said about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Converted {
+    /// The text of the descriptor.
+    pub text: String,
+    /// The name of the provider.
+    pub provider: String,
+    /// Its types.
+    pub types: Vec<TypeFound>,
+    /// What it does not have.
+    pub left_out: Vec<LeftOut>,
+}

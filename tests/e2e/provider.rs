@@ -1,0 +1,119 @@
+//! `plumb provider`: descriptors written from `OpenAPI` documents manage the service that the documents describe.
+
+use crate::harness::{KEY, Project, Service, data, http};
+
+/// A project whose descriptor comes from the document of one interface of a service, as it is.
+fn described(service: &Service, interface: &str, resources: &str) -> Project {
+    let url = service.environment[interface].clone();
+    let (status, document) = http("GET", &format!("{url}/openapi.json"), None);
+    assert_eq!(status, 200, "{document}");
+    let spec = format!(
+        "[provider.acme]\ndescriptor = \"./acme.provider.toml\"\nurl = \"{url}\"\n{resources}"
+    );
+    let mut project = Project::new(&spec);
+    project.set("ACME_KEY", KEY);
+    project.write("openapi.json", &document);
+    let arguments = ["--name", "acme", "--output", "acme.provider.toml"];
+    project
+        .run(&[&["provider", "from-openapi", "openapi.json"], &arguments[..]].concat())
+        .expect(0);
+    project
+}
+
+/// Applies, finds nothing more to do, changes, finds nothing more to do, and destroys.
+fn lives(project: &Project, spec: &str, change: (&str, &str)) {
+    project.run(&["apply", "--yes"]).expect(0);
+    project.run(&["plan", "--detailed-exitcode"]).expect(0);
+    let changed = spec.replace(change.0, change.1);
+    assert_ne!(changed, spec);
+    project.write("plumb.toml", &changed);
+    let said = project.run(&["apply", "--yes"]).expect(0).said();
+    assert!(said.contains("1 updated"), "{said}");
+    project.run(&["plan", "--detailed-exitcode"]).expect(0);
+    project.run(&["destroy", "--yes"]).expect(0);
+}
+
+#[test]
+fn a_written_descriptor_manages_version_2_of_the_service() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let resources = "[resource.network_volume.models]\nname = \"models\"\nsize = 20\ndata_center = \"EU-RO-1\"\n\
+                     [resource.template.worker]\nname = \"worker\"\nimage = \"worker:1\"\nserverless = true\n\
+                     [resource.registry.hub]\nname = \"hub\"\nusername = \"u\"\npassword = \"p\"\n";
+    let project = described(&service, "PLUMB_SERVERLESS_QUEUE_URL", resources);
+    let spec = std::fs::read_to_string(project.path("plumb.toml")).unwrap();
+    lives(&project, &spec, ("size = 20", "size = 30"));
+}
+
+#[test]
+fn a_written_descriptor_manages_version_1_of_the_service() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let resources = "[resource.template.worker]\nname = \"worker\"\nimage_name = \"worker:1\"\n\
+                     [resource.endpoint.chat]\nname = \"chat\"\ntemplate_id = \"${template.worker.id}\"\n";
+    let project = described(&service, "PLUMB_SERVERLESS_REST_URL", resources);
+    let spec = std::fs::read_to_string(project.path("plumb.toml")).unwrap();
+    lives(&project, &spec, ("worker:1", "worker:2"));
+}
+
+#[test]
+fn documents_and_descriptors_that_cannot_be_used_are_refused() {
+    let project = Project::new("");
+    let document = r#"{"openapi": "3.0.0", "info": {"title": "Acme"}, "paths": {
+        "/zones": {
+            "get": {"responses": {"200": {"content": {"application/json": {"schema": {"type": "array",
+                "items": {"properties": {"id": {"type": "string"}, "name": {"type": "string"}}}}}}}}},
+            "post": {
+                "requestBody": {"content": {"application/json": {"schema": {"properties": {"name": {"type": "string"}}}}}},
+                "responses": {"201": {"content": {"application/json": {"schema": {"properties": {"id": {"type": "string"}}}}}}}}
+        },
+        "/zones/{id}": {"delete": {}}}}"#;
+    project.write("acme.json", document);
+    project.write("parts.yaml", "openapi: 3.1.0\npaths:\n  /zones: {$ref: zones.yaml}\n");
+    project.write("cut.json", &document[..200]);
+    project.write("wrong.provider.toml", "[provider]\nnames = \"acme\"\n[api]\n[type]\n");
+    let from =
+        |document: &str| project.run(&["provider", "from-openapi", document]).expect(1).said();
+    assert!(
+        from("parts.yaml").contains("`zones.yaml` at #/paths/~1zones"),
+        "{}",
+        from("parts.yaml")
+    );
+    assert!(from("cut.json").contains("the document is no JSON"), "{}", from("cut.json"));
+    assert!(from("none.json").contains("cannot read none.json"), "{}", from("none.json"));
+
+    let output = ["--output", "acme.provider.toml"];
+    let to_file = [&["provider", "from-openapi", "acme.json"], &output[..]].concat();
+    let ran = project.run(&to_file).expect(0);
+    assert!(
+        ran.stderr.contains("provider acme: 1 type, 2 attributes, 2 of them typed"),
+        "{}",
+        ran.stderr
+    );
+    let again = project.run(&to_file).expect(1).said();
+    assert!(again.contains("it may have been edited"), "{again}");
+    let wanted = project.run(&["provider", "from-openapi", "acme.json", "--type", "zones"]);
+    assert!(wanted.expect(1).said().contains("did you mean `zone`?"));
+
+    let checked = project.run(&["provider", "check", "acme.provider.toml"]).expect(0).stdout;
+    assert_eq!(checked, "The descriptor is valid: 1 type.\n");
+    let wrong = project.run(&["provider", "check", "wrong.provider.toml"]).expect(1).said();
+    assert!(wrong.contains("did you mean `name`?"), "{wrong}");
+}
+
+#[test]
+fn providers_are_listed_and_shown() {
+    let project = Project::new("[provider.names]\nsource = \"catalog:powerdns\"\n");
+    let listed = project.run(&["provider", "list"]).expect(0).stdout;
+    for line in ["serverless ", "catalog:rabbitmq  catalog", "names             the spec  4 types"]
+    {
+        assert!(listed.contains(line), "{line}: {listed}");
+    }
+    let shown = project.run(&["provider", "show", "catalog:powerdns", "--type", "zone"]);
+    let shown = shown.expect(0).stdout;
+    assert!(shown.contains("  read    GET /zones/${name}?rrsets=false\n"), "{shown}");
+    let by_name = project.run(&["provider", "show", "names"]).expect(0).stdout;
+    assert!(by_name.contains("record_set: "), "{by_name}");
+    let unknown = project.run(&["provider", "show", "powerdns"]).expect(1).said();
+    assert!(unknown.contains("did you mean `catalog:powerdns`?"), "{unknown}");
+}
