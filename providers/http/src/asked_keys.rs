@@ -53,7 +53,14 @@ pub(crate) struct TokenRequest {
 #[derive(Default)]
 pub(crate) struct AskedKeys {
     ways: BTreeMap<Name, Asked>,
-    held: Mutex<BTreeMap<Name, Held>>,
+    asked: Mutex<Answers>,
+}
+
+/// The keys that are there, and the refusals that calls may still be waiting for.
+#[derive(Default)]
+struct Answers {
+    held: BTreeMap<Name, Held>,
+    refused: BTreeMap<Name, Refusal>,
 }
 
 struct Held {
@@ -62,9 +69,15 @@ struct Held {
     until: Option<Instant>,
 }
 
+/// A request for a key that gave none.
+struct Refusal {
+    at: Instant,
+    failure: Failure,
+}
+
 impl AskedKeys {
     pub(crate) fn new(ways: BTreeMap<Name, Asked>) -> Self {
-        Self { ways, held: Mutex::default() }
+        Self { ways, asked: Mutex::default() }
     }
 
     /// Returns true if a key is asked for.
@@ -72,35 +85,47 @@ impl AskedKeys {
         self.ways.contains_key(name)
     }
 
-    /// A key: the one that is held, or another one.
+    /// A key: the one that is held, or another one. Calls that wait while it is asked for share the answer.
     pub(crate) async fn key(
         &self,
         name: &Name,
         (transport, timing, masker): (&dyn Transport, &Timing, &Masker),
     ) -> Result<Key, Failure> {
-        let mut held = self.held.lock().await;
+        let began = Instant::now();
+        let mut asked = self.asked.lock().await;
         let is_good = |held: &&Held| held.until.is_none_or(|until| Instant::now() < until);
-        if let Some(held) = held.get(name).filter(is_good) {
+        if let Some(held) = asked.held.get(name).filter(is_good) {
             return Ok(held.key.clone());
         }
-        let new = match &self.ways[name] {
-            Asked::Command { variable, text } => {
-                let within = timing.total;
-                let printed = printed(text, within).await;
-                let key = printed
-                    .map_err(|reason| no_key(&format!("the command in {variable} {reason}")))?;
-                Held { key: Key::new(key), until: None }
-            }
-            Asked::Token(request) => token(request, transport, timing, masker).await?,
+        if let Some(refusal) = asked.refused.get(name).filter(|refusal| refusal.at >= began) {
+            return Err(refusal.failure.clone());
+        }
+        let answer = match &self.ways[name] {
+            Asked::Command { variable, text } => of_command(variable, text, timing.total).await,
+            Asked::Token(request) => token(request, transport, timing, masker).await,
         };
-        let key = new.key.clone();
-        held.insert(name.clone(), new);
-        Ok(key)
+        match answer {
+            Ok(new) => {
+                let key = new.key.clone();
+                asked.held.insert(name.clone(), new);
+                Ok(key)
+            }
+            Err(failure) => {
+                let refusal = Refusal { at: Instant::now(), failure: failure.clone() };
+                asked.refused.insert(name.clone(), refusal);
+                Err(failure)
+            }
+        }
+    }
+
+    /// The keys that are there now.
+    pub(crate) async fn held(&self) -> Vec<Key> {
+        self.asked.lock().await.held.values().map(|held| held.key.clone()).collect()
     }
 
     /// Forgets the keys that an API refused. Returns true if there was one to be asked for anew.
     pub(crate) async fn forget(&self, refused: &BTreeMap<Name, Key>) -> bool {
-        let mut held = self.held.lock().await;
+        let held = &mut self.asked.lock().await.held;
         let count = held.len();
         held.retain(|name, held| refused.get(name) != Some(&held.key));
         held.len() < count
@@ -111,6 +136,27 @@ fn no_key(reason: &str) -> Failure {
     Failure::new(Kind::Unauthenticated, format!("there is no key: {reason}"))
 }
 
+/// A key that a command prints.
+async fn of_command(variable: &str, command: &str, within: Duration) -> Result<Held, Failure> {
+    match printed(command, within).await {
+        Ok(key) => Ok(Held { key: Key::new(key), until: None }),
+        Err(reason) => Err(no_key(&format!("the command in {variable} {reason}"))
+            .help("run the command in a shell, and see what it prints: its output is not shown here")),
+    }
+}
+
+/// The processes of a command that has not ended; they end where it is given up.
+struct ProcessGroup(Option<u32>);
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        let leader = self.0.and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()));
+        if let Some(leader) = leader {
+            let _gone = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
+        }
+    }
+}
+
 /// The line that a command prints. The error says what went wrong, and nothing of what it printed.
 async fn printed(command: &str, within: Duration) -> Result<String, String> {
     let spawned = Command::new("sh")
@@ -118,9 +164,11 @@ async fn printed(command: &str, within: Duration) -> Result<String, String> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
+        .process_group(0)
         .kill_on_drop(true)
         .spawn();
     let mut child = spawned.map_err(|error| format!("cannot start: {error}"))?;
+    let mut group = ProcessGroup(child.id());
     let Some(stdout) = child.stdout.take() else { return Err("has no output".to_owned()) };
     let mut output = Vec::new();
     let ends = async {
@@ -133,6 +181,7 @@ async fn printed(command: &str, within: Duration) -> Result<String, String> {
         Ok(Ok(None)) => return Err(format!("printed more than {OUTPUT_MAX} bytes")),
         Ok(Ok(Some(status))) => status,
     };
+    group.0 = None;
     if !status.success() {
         return Err(format!("failed: {status}"));
     }
@@ -230,5 +279,22 @@ mod tests {
         }
         let hung = printed("echo canary; sleep 60", Duration::from_millis(100)).await;
         assert_eq!(hung, Err("did not end within 0.1 s".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn what_a_command_started_ends_where_it_is_given_up() {
+        let file = std::env::temp_dir().join(format!("plumb-started-{}", std::process::id()));
+        let command = format!("sh -c 'echo $$ > {0}; exec sleep 60'; true", file.display());
+        let hung = printed(&command, Duration::from_millis(300)).await;
+        assert!(hung.is_err_and(|reason| reason.contains("did not end")));
+        let started = std::fs::read_to_string(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        let state = format!("/proc/{}/stat", started.trim());
+        let is_gone = || std::fs::read_to_string(&state).map_or(true, |stat| stat.contains(") Z "));
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !is_gone() {
+            assert!(Instant::now() < deadline, "{started} still runs");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 }

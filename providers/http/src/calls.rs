@@ -52,7 +52,7 @@ pub(crate) struct Caller {
     pub(crate) masker: Masker,
     key_hint: String,
     /// The keys that are asked for when they are needed.
-    asked_keys: AskedKeys,
+    pub(crate) asked_keys: AskedKeys,
     attempts: AtomicU64,
 }
 

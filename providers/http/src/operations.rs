@@ -87,7 +87,7 @@ impl Act<'_> {
                 Ok(shown) => {
                     let answer = value_of(&shown);
                     if let Some(failure) = failed(operation.failing.as_ref(), ANSWER, &answer) {
-                        return Err(self.has_failed(&operation.words, &failure));
+                        return Err(self.has_failed(&operation.words, &failure).await);
                     }
                     match holds(&operation.until, ANSWER, &answer) {
                         Ok(true) => return Ok(answer),
@@ -118,17 +118,23 @@ impl Act<'_> {
     }
 
     /// An operation that the server gave up. What it has done all the same is looked up.
-    fn has_failed(&self, words: &str, reason: &str) -> Failure {
+    async fn has_failed(&self, words: &str, reason: &str) -> Failure {
         let name = &self.subject.schema.name;
         let message = format!("{name} has failed, and this was awaited: {words}");
-        Failure::new(Kind::InDoubt, message).refused().said(self.subject.masker().line(reason))
+        Failure::new(Kind::InDoubt, message).refused().said(self.masked(reason).await)
+    }
+
+    /// A text of the server, without secrets and keys.
+    async fn masked(&self, text: &str) -> String {
+        let keys = self.subject.caller.asked_keys.held().await;
+        self.subject.masker().with_keys(&keys).line(text)
     }
 
     /// The error of an object that failed while it was waited for.
-    pub(crate) fn object_failed(&self, words: &str, reason: &str) -> Error {
+    pub(crate) async fn object_failed(&self, words: &str, reason: &str) -> Error {
         let name = &self.subject.schema.name;
         let message = format!("{name} has failed, and this was awaited: {words}");
-        Error::new(Kind::StillWaiting, message).said(self.subject.masker().line(reason)).help(
+        Error::new(Kind::StillWaiting, message).said(self.masked(reason).await).help(
             "look into the API why; then apply again, or make another one with `--replace ADDRESS`",
         )
     }

@@ -458,7 +458,8 @@ impl Act<'_> {
                 Ok(object) => {
                     last_seen = Instant::now();
                     if let Some(reason) = failed(failing, SELF, &own(&object)) {
-                        return Err(self.object_failed(awaited.words, &reason).about(Some(object)));
+                        let error = self.object_failed(awaited.words, &reason).await;
+                        return Err(error.about(Some(object)));
                     }
                     match holds(&object) {
                         Ok(true) => return Ok(Some(object)),

@@ -434,20 +434,25 @@ async fn an_update_of_what_is_gone_is_not_found() {
 
 #[tokio::test]
 async fn known_refusals_are_tried_again_for_a_while() {
-    let in_use = || Answer::json(400, json!({"error": "the thing is in use"}));
-    let server = Server::start(move |number, _| match number {
-        0..3 => in_use(),
-        _ => Answer::empty(204),
-    })
-    .await;
-    let patient = REST.replace("retry_within = \"100ms\"", "retry_within = \"1m\"");
-    Step::delete("thing", "t1").perform(&provider(&patient, &server.address)).await.unwrap();
-    assert_eq!(server.requests().len(), 4);
+    let row = "{ name = \"in_use\", match = \"in use\" }";
+    let locked = REST.replace(row, "{ name = \"in_use\", status = 423 }");
+    for (text, status) in [(REST, 400), (&locked, 423)] {
+        let in_use = move || Answer::json(status, json!({"error": "the thing is in use"}));
+        let server = Server::start(move |number, _| match number {
+            0..3 => in_use(),
+            _ => Answer::empty(204),
+        })
+        .await;
+        let patient = text.replace("retry_within = \"100ms\"", "retry_within = \"1m\"");
+        Step::delete("thing", "t1").perform(&provider(&patient, &server.address)).await.unwrap();
+        assert_eq!(server.requests().len(), 4);
 
-    let server = Server::start(move |_, _| in_use()).await;
-    let error =
-        Step::delete("thing", "t1").perform(&provider(REST, &server.address)).await.unwrap_err();
-    assert_eq!(error.kind, Kind::Rejected);
+        let server = Server::start(move |_, _| in_use()).await;
+        let error = Step::delete("thing", "t1").perform(&provider(text, &server.address)).await;
+        let error = error.unwrap_err();
+        assert_eq!(error.kind, Kind::Rejected);
+        assert!(texts(&error).contains("the thing is in use"), "{error}");
+    }
 }
 
 #[tokio::test]

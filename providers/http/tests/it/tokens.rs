@@ -8,7 +8,7 @@ use provider_port::{Kind, Provider as _};
 use serde_json::json;
 
 use crate::REST;
-use crate::support::{Answer, Server, descriptor, timing};
+use crate::support::{Answer, Server, descriptor, texts, timing};
 
 fn with_token() -> String {
     let token = "key = { env = \"ACME_KEY\" }\nkeys = { client_id = { env = \"ACME_ID\", public = true } }\n\
@@ -159,7 +159,7 @@ async fn a_command_prints_the_key_when_it_is_needed_and_again_when_it_is_refused
     provider.list("thing").await.unwrap();
     assert_eq!(server.requests().len(), 2);
 
-    let variables = [("ACME_URL", &*server.address), ("ACME_KEY_COMMAND", "echo canary-9; false")];
+    let variables = [("ACME_URL", &*server.address), ("ACME_KEY_COMMAND", "echo canary-9 >&2; echo canary-9; false")];
     let error = configure(REST, &variables).unwrap().list("thing").await.unwrap_err();
     let shown = format!("{error:?}");
     assert!(shown.contains("ACME_KEY_COMMAND") && !shown.contains("canary"), "{shown}");
@@ -173,4 +173,21 @@ async fn a_command_prints_the_key_when_it_is_needed_and_again_when_it_is_refused
     let said = format!("{:?}", configure(REST, &variables).err().expect("no file"));
     assert!(said.contains("ACME_KEY_FILE"), "{said}");
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Calls at the same time share one answer: none waits for a command that has just hung for another.
+#[tokio::test]
+async fn a_command_that_fails_is_run_once_for_all_calls_that_wait_for_it() {
+    let file = std::env::temp_dir().join(format!("plumb-runs-{}", std::process::id()));
+    let command = format!("echo >> {}; sleep 0.3; exit 3", file.display());
+    let variables = [("ACME_URL", "http://127.0.0.1:9"), ("ACME_KEY_COMMAND", &*command)];
+    let provider = configure(REST, &variables).unwrap();
+    let lists = (0..8).map(|_| provider.list("thing"));
+    for listed in futures_util::future::join_all(lists).await {
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(texts(&listed.unwrap_err()), @r#"Unauthenticated: there is no key: the command in ACME_KEY_COMMAND failed: exit status: 3 -> Some("run the command in a shell, and see what it prints: its output is not shown here")"#);
+        }
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 1);
+    std::fs::remove_file(&file).unwrap();
 }
