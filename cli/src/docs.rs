@@ -330,6 +330,9 @@ fn meaning(attribute: &Attribute) -> String {
         None if attribute.server_default => parts.push("Server default".to_owned()),
         None => {}
     }
+    if attribute.unset.is_some() {
+        parts.push("Cleared when removed".to_owned());
+    }
     if attribute.on_change == OnChange::Replace && attribute.presence != Presence::Computed {
         let loss = if attribute.data_loss { ", which loses its data" } else { "" };
         parts.push(format!("A change replaces the object{loss}"));

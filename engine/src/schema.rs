@@ -170,6 +170,8 @@ pub struct Attribute {
     pub server_default: bool,
     /// The value that the API fills it with, where that is always the same.
     pub server_value: Option<Value>,
+    /// The way to clear it at an object once the spec no longer gives it; none where it stays as it is.
+    pub unset: Option<Unset>,
     /// The meaning of a change of it.
     pub on_change: OnChange,
     /// True if replacing the object for its sake loses data.
@@ -212,6 +214,7 @@ impl Attribute {
             default: None,
             server_default: false,
             server_value: None,
+            unset: None,
             on_change: OnChange::Update,
             data_loss: false,
             seen_in: SeenIn::List,
@@ -232,6 +235,22 @@ impl Attribute {
     #[must_use]
     pub fn as_shown(&self, wanted: Value) -> Value {
         if self.nulls.iter().any(|word| word.same(&wanted)) { Value::Null } else { wanted }
+    }
+}
+
+/// The way to clear an attribute that the spec no longer gives.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Unset {
+    /// This value is sent.
+    Value(Value),
+    /// Nothing is sent, in a call that sends everything else and resets what it does not get.
+    Absent,
+}
+
+impl Unset {
+    /// Returns true if a phase clears an attribute in this way.
+    pub fn is_done_by(&self, phase: &Phase, name: &Name) -> bool {
+        phase.carries(name) && (*self != Self::Absent || phase.sends == Sends::All)
     }
 }
 

@@ -373,7 +373,9 @@ fn filled_in<'a>(page: &mut Page, names: impl Iterator<Item = &'a Name>) {
 fn differences(page: &mut Page, change: &ChangeView, before: &Object, after: &Object) {
     let (mut rows, mut filled, mut same) = (Vec::new(), Vec::new(), 0);
     for (name, value) in after {
-        if matches!(value, Shown::Unknown(from) if values::is_own(from, &change.address, name)) {
+        let is_own = |from: &str| values::is_own(from, &change.address, name);
+        let is_unset = || change.causes.iter().any(|cause| cause.unset && cause.attribute == *name);
+        if matches!(value, Shown::Unknown(from) if is_own(from)) && !is_unset() {
             filled.push(name);
             continue;
         }
@@ -415,6 +417,9 @@ fn row<'a>(
             Some(("# forces the replace", Label::Danger))
         }
         Some(CauseView { drifted: true, .. }) => Some(("# changed outside", Label::Caution)),
+        Some(CauseView { unset: true, .. }) if after != Some(&Shown::Null) => {
+            Some(("# unset", Label::Faint))
+        }
         _ => None,
     };
     Row {
@@ -422,6 +427,7 @@ fn row<'a>(
         unit: change.units.get(name).map(String::as_str),
         origin: cause.and_then(origin),
         note,
+        is_unset: cause.is_some_and(|cause| cause.unset),
         ..Row::new(name, before, after)
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Row<'a> {
     /// The place in the spec.
     pub(crate) origin: Option<String>,
     pub(crate) note: Option<(&'static str, Label)>,
+    /// True if the spec no longer gives it, and it is cleared.
+    pub(crate) is_unset: bool,
     pub(crate) mark: Option<(&'static str, Label)>,
 }
 
@@ -48,6 +50,7 @@ impl<'a> Row<'a> {
             unit: None,
             origin: None,
             note: None,
+            is_unset: false,
             mark: None,
         }
     }
@@ -76,7 +79,9 @@ impl<'a> Row<'a> {
         if comparable(before, after) {
             return None;
         }
-        let (from, to) = (short(before, self)?, short(after, self)?);
+        let from = short(before, self)?;
+        let is_cleared = self.is_unset && *after == Shown::Null;
+        let to = if is_cleared { "(unset)".to_owned() } else { short(after, self)? };
         let line = Line::new(0).then(from, Label::Removed).plain(" → ");
         Some(line.then(self.with_unit(to), Label::Added))
     }
@@ -103,6 +108,9 @@ pub(crate) fn table(page: &mut Page, depth: usize, rows: &[Row<'_>]) {
             let mut line = tail(head(row, depth).plain(row.name.clone()), row, 0);
             if let Some(kind) = kind_note(row) {
                 line = line.then(format!("  ({kind})"), Label::Faint);
+            }
+            if row.is_unset && row.note.is_none() {
+                line = line.then("  # unset", Label::Faint);
             }
             page.push(line);
             block(page, depth, row);

@@ -210,6 +210,9 @@ pub struct CauseView {
     pub replaces: bool,
     /// True if the live value moved, rather than the spec.
     pub drifted: bool,
+    /// True if the spec no longer gives it, and it is cleared.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unset: bool,
     /// The place in the spec.
     #[serde(flatten)]
     pub place: Place,
@@ -565,6 +568,7 @@ fn cause_view(cause: &Cause, sources: &Sources) -> CauseView {
         attribute: cause.attribute.clone(),
         replaces: cause.replaces,
         drifted: cause.drifted,
+        unset: cause.unset,
         place: place(cause.span, sources),
     }
 }

@@ -156,3 +156,30 @@ fn what_an_object_no_longer_has_is_not_brought_back_beside_something_else() {
     assert_eq!(has(&server, "note"), "");
     is_still(&project);
 }
+
+#[test]
+fn what_the_spec_no_longer_gives_is_cleared_as_the_descriptor_says() {
+    let server = Server::terse();
+    let project = server.project();
+    let ways = [
+        ("note", "empty"),
+        ("owner", "null"),
+        ("tags", "empty"),
+        ("words", "empty"),
+        ("labels", "empty"),
+        ("depth", "absent"),
+    ];
+    let attributes = ways.iter().fold(ATTRIBUTES.to_owned(), |text, (name, how)| {
+        text.replace(&format!("\n{name} = {{"), &format!("\n{name} = {{ unset = \"{how}\","))
+    });
+    project.write("acme.provider.toml", DESCRIPTOR.replace("ATTRIBUTES", &attributes));
+    want(&project, FULL);
+    want(&project, "on = true\nsize = 1\n");
+    is_still(&project);
+    for (name, empty) in [("note", json!("")), ("tags", json!([])), ("words", json!(""))] {
+        assert_eq!(has(&server, name), empty, "{name}");
+    }
+    let (bucket, hook) = server.with(|it| (it.buckets["x"].clone(), it.hooks["hook-1"].clone()));
+    // What is left out of the whole object is gone; a call with changes alone cannot leave it out.
+    assert_eq!((&bucket["policy"]["depth"], &hook["policy"]["depth"]), (&Value::Null, &json!(2)));
+}

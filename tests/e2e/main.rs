@@ -48,4 +48,5 @@ mod spec_schema;
 mod state;
 mod state_encryption;
 mod test_command;
+mod unset;
 mod versions;

@@ -9,7 +9,7 @@ use engine::expression::{Expr, Kind};
 use engine::journal::{PhaseRef, Started};
 use engine::plan::facts::prior::overlay;
 use engine::plan::{Action, Change, broken_before_call};
-use engine::schema::{Attribute, Identity, Presence, Sends, TypeSchema};
+use engine::schema::{Attribute, Identity, Presence, Sends, TypeSchema, Unset};
 use engine::state::{ObjectId, Snapshot};
 use engine::value::{Attributes, Datum, Path, Paths, Value};
 
@@ -109,10 +109,15 @@ impl Preparation<'_> {
         }
     }
 
-    /// Returns what an object has of an attribute that an update leaves as it is. A secret that it has nobody
-    /// could send again, and null would take it away.
+    /// Returns what an object has of an attribute that an update leaves as it is, or what clears one that the spec
+    /// gave the last time. A secret that it has nobody could send again, and null would take it away.
     fn kept(&self, planned: Planned<'_>) -> Result<Value, StepError> {
         let name = planned.name;
+        if let Some(Unset::Value(value)) = &planned.attribute.unset
+            && self.was_managed(name)
+        {
+            return Ok(planned.attribute.as_shown(value.clone()));
+        }
         match self.unsealer.before(self.change, name) {
             Some(live) if live.holds_sealed() => Err(StepError {
                 message: format!(
@@ -126,6 +131,13 @@ impl Preparation<'_> {
             Some(live) if live.is_known() => Ok(live),
             _ => Ok(Value::Null),
         }
+    }
+
+    /// Returns true if the last applied spec gave an attribute.
+    fn was_managed(&self, name: &Name) -> bool {
+        let entry = self.scope.snapshot.entries.get(&self.change.address);
+        let object = self.change.object.as_ref().and_then(|id| entry?.object(id));
+        object.is_some_and(|object| object.managed.contains(name))
     }
 
     /// Returns what an attribute is computed from, for people.

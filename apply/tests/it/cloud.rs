@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use engine::address::Name;
 use engine::digest::Digest;
 use engine::journal::{PhaseRef, ProgramKind};
-use engine::schema::{Identity, Phase, ProviderSchema, SeenIn, TypeSchema};
+use engine::schema::{Identity, Phase, ProviderSchema, SeenIn, Sends, TypeSchema, Unset};
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
 use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
@@ -218,6 +218,12 @@ impl Shared {
             let stops = if sends.is_anything() { "workers" } else { "starts" };
             own.insert(stops.into(), Value::Integer(0));
         } else if sends.is_anything() {
+            let resets = |attribute: &&Name| {
+                let unset = &schema.attributes[*attribute].unset;
+                *sends == Sends::All && *unset == Some(Unset::Absent)
+            };
+            let reset = schema.attributes.keys().filter(resets);
+            own.extend(reset.map(|name| (name.clone(), Value::string("the default"))));
             own.extend(shapes::sent(schema, model, call));
         } else {
             let starts = own.get("starts").and_then(Value::as_integer).unwrap_or(0);

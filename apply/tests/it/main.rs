@@ -50,6 +50,7 @@ mod state_migrate;
 mod state_push;
 mod unavailable_secrets;
 mod unique_names;
+mod unset;
 mod volatile_attributes;
 mod world;
 mod write_only_attributes;

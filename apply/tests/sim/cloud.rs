@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use engine::address::Name;
 use engine::journal::{CallId, Outcome, ProgramKind, Record, Started};
-use engine::schema::ProviderSchema;
+use engine::schema::{ProviderSchema, Unset};
 use engine::state::{Nonce, ObjectId, Watched};
 use engine::value::{Attributes, Value};
 use provider_port::{Error, Kind};
@@ -586,6 +586,14 @@ impl Cloud {
 
 /// The schema that all runs see.
 pub(crate) fn schema() -> Arc<ProviderSchema> {
-    static SCHEMA: LazyLock<Arc<ProviderSchema>> = LazyLock::new(|| Arc::new(shapes::schema()));
+    static SCHEMA: LazyLock<Arc<ProviderSchema>> = LazyLock::new(|| {
+        let mut schema = shapes::schema();
+        if let Some(unit) = schema.types.get_mut("unit").map(Arc::make_mut)
+            && let Some(disk) = unit.attributes.get_mut("disk_id")
+        {
+            disk.unset = Some(Unset::Value(Value::Null));
+        }
+        Arc::new(schema)
+    });
     SCHEMA.clone()
 }

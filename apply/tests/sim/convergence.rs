@@ -36,8 +36,7 @@ impl Simulation {
         lock(&self.cloud).catch_up();
         lock(&self.cloud).note("finale");
         lock(&self.cloud).calm_down();
-        // What is left out stays as it is: whoever wants it gone gives it another value.
-        let mut spec = Spec { leaves_out: false, ..spec.clone() };
+        let mut spec = spec.clone();
         let harness = lock(&self.cloud).harness;
         lock(&self.cloud).ask_for(spec.imported(harness));
         let mut end = self.undisturbed(900, &spec, false).await;

@@ -7,7 +7,7 @@ use engine::plan::agree;
 use engine::plan::facts::prior::stored_attributes;
 use engine::state::{Nonce, ObjectId, Progress, Snapshot};
 
-use crate::api_variant::Harness;
+use crate::api_variant::{Harness, PUBLIC};
 use crate::cloud::{Live, lock};
 use crate::schedule::{Spec, Wanted};
 use crate::simulation::Simulation;
@@ -180,7 +180,10 @@ fn differs(
         .references
         .iter()
         .all(|(name, target)| ids.get(target).is_some_and(|id| live.text(name) == Some(&*id.0)));
-    (!named || !texts || !numbers || !references)
+    // A disk that the spec no longer names is let go.
+    let lets_go = wanted.references.contains_key("disk_id")
+        || live.text("disk_id").is_none_or(|id| id.is_empty() || id == PUBLIC);
+    (!named || !texts || !numbers || !references || !lets_go)
         .then(|| format!("{address} is not what is wanted: {:?}", live.attributes))
 }
 

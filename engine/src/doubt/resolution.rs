@@ -81,9 +81,12 @@ fn changed(call: CallInDoubt<'_>, shown: &Attributes) -> Resolution {
         let live = shown.get(name).unwrap_or(&Value::Null);
         desired.get(name).is_none_or(|wanted| agree(wanted, live, key))
     };
-    if !started.managed.iter().filter(is_visible).all(shows) {
+    // What is cleared is managed no more. Of what the API then chooses nobody knows how it looks.
+    let cleared = || changed.iter().filter(|name| !started.managed.contains(*name));
+    let is_open = |name: &Name| !desired.contains_key(name);
+    if !started.managed.iter().chain(cleared()).filter(is_visible).all(shows) {
         Resolution::NotDone
-    } else if started.unshown.is_empty() {
+    } else if started.unshown.is_empty() && !cleared().filter(is_visible).any(is_open) {
         Resolution::Done
     } else {
         Resolution::Unproven

@@ -58,7 +58,12 @@ impl Snapshot {
             object.delete_sent_ms = object.delete_sent_ms.filter(late);
             object.input_fingerprints.extend(started.input_fingerprints.clone());
             object.input_fingerprints.retain(|name, _| started.managed.contains(name));
-            object.managed.clone_from(&started.managed);
+            if object.progress.is_ready() {
+                object.managed.clone_from(&started.managed);
+            } else {
+                // What a later phase is to clear counts until that is done.
+                object.managed.extend(started.managed.iter().cloned());
+            }
             object.sensitive.clone_from(&started.sensitive);
             if let Some(entry) = self.entries.get_mut(address) {
                 entry.dependencies.clone_from(&started.dependencies);

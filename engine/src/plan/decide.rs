@@ -19,6 +19,7 @@ pub(super) mod removal;
 pub(super) mod resume;
 pub(super) mod rules;
 pub(super) mod triggers;
+pub(super) mod unset;
 pub(super) mod used_objects;
 pub(super) mod walk;
 

@@ -425,6 +425,9 @@ pub struct Cause {
     pub span: Option<Span>,
     /// True if the live value moved since the last run, rather than the spec.
     pub drifted: bool,
+    /// True if the spec gave it the last time and no longer does, and it is cleared.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unset: bool,
 }
 
 /// An object that changed outside.

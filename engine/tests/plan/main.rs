@@ -12,4 +12,5 @@ mod names;
 mod order;
 #[path = "../support/shapes.rs"]
 mod shapes;
+mod unset;
 mod world;

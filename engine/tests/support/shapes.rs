@@ -9,7 +9,7 @@ use engine::digest::Digest;
 use engine::expression::parse::{Dialect, expression, template};
 use engine::schema::{
     Attribute, Constraint, Identity, OnChange, Operation, Phase, Presence, Program, ProviderSchema,
-    ReplaceOrder, Rule, RuleOn, SeenIn, Sends, TypeSchema,
+    ReplaceOrder, Rule, RuleOn, SeenIn, Sends, TypeSchema, Unset,
 };
 use engine::value::Value;
 
@@ -26,6 +26,11 @@ fn attribute(ty: &str, presence: Presence) -> Attribute {
 
 pub(crate) fn phase(operation: Operation, sends: Sends) -> Phase {
     Phase { operation, sends, without: BTreeSet::new(), waits_for: None }
+}
+
+/// A text that is cleared once a spec no longer gives it.
+fn unset(unset: Unset) -> Attribute {
+    Attribute { unset: Some(unset), ..attribute("string", Presence::Optional) }
 }
 
 fn these(names: &[&str]) -> Sends {
@@ -202,7 +207,7 @@ fn host() -> TypeSchema {
 }
 
 /// A site is made in one call, under its own name, and is ready some time after that. Lists do not
-/// show its note.
+/// show its note. A change resets its region where it does not say one.
 fn site() -> TypeSchema {
     let ready = || Some("it is ready".to_owned());
     let note = Attribute {
@@ -221,6 +226,8 @@ fn site() -> TypeSchema {
             vec![
                 ("size", attribute("integer", Presence::Optional)),
                 ("note", note),
+                ("label", unset(Unset::Value(Value::Null))),
+                ("region", Attribute { server_default: true, ..unset(Unset::Absent) }),
                 (
                     "secret",
                     Attribute { sensitive: true, ..attribute("string", Presence::Optional) },

@@ -140,8 +140,9 @@ fn no_key(reason: &str) -> Failure {
 async fn of_command(variable: &str, command: &str, within: Duration) -> Result<Held, Failure> {
     match printed(command, within).await {
         Ok(key) => Ok(Held { key: Key::new(key), until: None }),
-        Err(reason) => Err(no_key(&format!("the command in {variable} {reason}"))
-            .help("run the command in a shell, and see what it prints: its output is not shown here")),
+        Err(reason) => Err(no_key(&format!("the command in {variable} {reason}")).help(
+            "run the command in a shell, and see what it prints: its output is not shown here",
+        )),
     }
 }
 

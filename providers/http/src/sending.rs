@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use engine::address::Name;
-use engine::schema::Presence;
+use engine::schema::{Presence, Unset};
 use engine::value::{Attributes, Value};
 
 use crate::calls::{Payload, Prepared, unwritable};
@@ -165,7 +165,8 @@ impl Act<'_> {
                     // create leaves out, unless the API would fill that in.
                     let filled = attribute.schema.server_default;
                     let is_news = !self.creates() || filled && has_word_for_null(attribute, api);
-                    let tells = !value.is_null() || (changed && is_news);
+                    let is_reset = all && attribute.schema.unset == Some(Unset::Absent);
+                    let tells = !value.is_null() || (changed && is_news && !is_reset);
                     if given && tells && (all || changed) {
                         sends.insert(name.clone(), value.clone());
                     }
@@ -187,10 +188,15 @@ impl Act<'_> {
         Ok(sends)
     }
 
-    /// Returns true if the API is to derive an attribute anew: what it follows changes, and the spec does not say what
-    /// it is to be itself. Its live value is of what was.
+    /// Returns true if the API is to choose an attribute anew: what it follows changes, or it is unset by being left
+    /// out, and the spec does not say what it is to be itself. Its live value is of what was.
     fn is_stale(&self, name: &Name, api: &Name) -> bool {
-        self.follows_change(name, api) && !self.deletes() && !self.call.desired.contains_key(name)
+        let is_unset = || {
+            let unset = &self.subject.model.attributes[name].schema.unset;
+            self.call.changed.contains(name) && *unset == Some(Unset::Absent)
+        };
+        let is_chosen_anew = self.follows_change(name, api) || is_unset();
+        is_chosen_anew && !self.deletes() && !self.call.desired.contains_key(name)
     }
 
     /// Returns true if an attribute follows one that changes, and this call is not without that one.

@@ -69,7 +69,7 @@ fn step(id: u32, operation: Operation, at: &str, change: usize, needs: &[u32]) -
 }
 
 fn cause(attribute: &str, replaces: bool, span: Option<engine::diagnostics::Span>) -> Cause {
-    Cause { attribute: attribute.into(), replaces, span, drifted: span.is_none() }
+    Cause { attribute: attribute.into(), replaces, span, drifted: span.is_none(), unset: false }
 }
 
 /// One of everything: what a reviewer has to see at once.

@@ -12,7 +12,7 @@ use crate::journal::ProgramKind;
 use crate::plan::decide::case::Case;
 use crate::plan::decide::resume::RemainingPhases;
 use crate::plan::decide::rules;
-use crate::plan::decide::{diff, resume};
+use crate::plan::decide::{diff, resume, unset};
 use crate::plan::draft::Draft;
 use crate::plan::facts::names;
 use crate::plan::facts::prior;
@@ -32,8 +32,8 @@ pub(in crate::plan) struct Decision {
 
 /// Decides.
 pub(in crate::plan) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
-    let goal = goal(case);
-    let verdict = verdict(case, &goal);
+    let (goal, cleared) = goal(case);
+    let verdict = verdict(case, (&goal, cleared));
     let unmanaged = unmanaged(case, &verdict);
     warn_stopped(case, &verdict, found);
     let mut sensitive = case.wanted.sensitive.clone();
@@ -98,22 +98,32 @@ struct Verdict {
     changed: BTreeSet<Name>,
     /// Those of them that cannot be changed in place.
     replacing: BTreeSet<Name>,
+    /// The attributes that the spec gave the last time, is silent about now, and that are to have no value of its own.
+    cleared: BTreeSet<Name>,
     /// The phases that an earlier run left undone, for an update.
     rest: Option<RemainingPhases>,
 }
 
-/// What the object that is there is to be, where there is one.
-fn goal<'a>(case: &Case<'a>) -> Cow<'a, Attributes> {
+/// What the object that is there is to be, where there is one, and the attributes that are cleared for that.
+fn goal<'a>(case: &Case<'a>) -> (Cow<'a, Attributes>, BTreeSet<Name>) {
     let wanted = &case.wanted.attributes;
-    case.live.map_or(Cow::Borrowed(wanted), |live| resume::goal(case.resource, wanted, live))
+    let Some(live) = case.live else { return (Cow::Borrowed(wanted), BTreeSet::new()) };
+    let mut goal = resume::goal(case.resource, wanted, live);
+    let cleared = unset::cleared(case, live, &goal);
+    let names = cleared.keys().cloned().collect();
+    if !cleared.is_empty() {
+        goal.to_mut().extend(cleared);
+    }
+    (goal, names)
 }
 
-fn verdict(case: &Case<'_>, goal: &Attributes) -> Verdict {
+fn verdict(case: &Case<'_>, (goal, cleared): (&Attributes, BTreeSet<Name>)) -> Verdict {
     let plain = |action, reason| Verdict {
         action,
         reason,
         changed: BTreeSet::new(),
         replacing: BTreeSet::new(),
+        cleared: BTreeSet::new(),
         rest: None,
     };
     if let Some(deferral) = case.deferral {
@@ -143,7 +153,7 @@ fn verdict(case: &Case<'_>, goal: &Attributes) -> Verdict {
         (Action::Update, reason_to_update(live, rest))
     };
     let rest = rest.filter(|_| action == Action::Update);
-    Verdict { action, reason, changed, replacing, rest }
+    Verdict { action, reason, changed, replacing, cleared, rest }
 }
 
 /// Returns true if an attribute that no run can compute now has the inputs that the live one was made of.
@@ -208,7 +218,7 @@ fn is_half_made(case: &Case<'_>, live: &Live<'_>) -> bool {
     resume::is_half_made(&live.object.progress, &live.attributes, (schema, case.key))
 }
 
-/// The attributes that the spec gave the last time and is silent about now.
+/// The attributes that the spec gave the last time and is silent about now, and that nothing clears.
 fn unmanaged(case: &Case<'_>, verdict: &Verdict) -> Vec<Name> {
     let Some(live) = case.live else { return Vec::new() };
     if matches!(verdict.action, Action::Replace) || case.deferral.is_some() {
@@ -218,7 +228,8 @@ fn unmanaged(case: &Case<'_>, verdict: &Verdict) -> Vec<Name> {
         let known = case.resource.schema.attributes.get(*name);
         let follows = known.and_then(|known| known.follows.as_ref());
         let is_derived = follows.is_some_and(|name| verdict.changed.contains(name));
-        !case.wanted.attributes.contains_key(*name) && known.is_some() && !is_derived
+        let is_silent = !case.wanted.attributes.contains_key(*name);
+        is_silent && !verdict.cleared.contains(*name) && known.is_some() && !is_derived
     };
     live.object.managed.iter().filter(is_unmanaged).cloned().collect()
 }
@@ -384,6 +395,7 @@ fn causes(case: &Case<'_>, verdict: &Verdict) -> Vec<Cause> {
         replaces: verdict.replacing.contains(name),
         span: case.resource.attributes.get(name).map(|item| item.value.span),
         drifted: false,
+        unset: verdict.cleared.contains(name),
     };
     verdict.changed.iter().map(cause).collect()
 }

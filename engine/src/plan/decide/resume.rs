@@ -170,7 +170,7 @@ pub(in crate::plan) fn goal<'w>(
 }
 
 /// Returns true if an attribute follows one that is to be another now: what it was is of what that was.
-fn is_derived_anew(
+pub(in crate::plan) fn is_derived_anew(
     name: &Name,
     resource: &ResourceConfig,
     (wanted, live): (&Attributes, &Live<'_>),

@@ -13,7 +13,7 @@ use super::api::path;
 use super::model::{AttributeModel, Naming, WireShape};
 use super::reader::{Keys, Node, Reader};
 use super::texts::{filled, value_template};
-use super::{Context, diagnostics};
+use super::{Context, diagnostics, unset};
 use crate::codec::{self, Codec};
 
 pub(super) fn read(
@@ -70,6 +70,10 @@ pub(super) fn read(
     if schema.local {
         schema.seen_in = SeenIn::Never;
     }
+    schema.unset = match keys.node("unset") {
+        Some(node) => unset::read(reader, node, &schema),
+        None => unset::to_server_value(&schema),
+    };
     let merges = merges(reader, &mut keys, &schema, &wires);
     keys.finish(reader);
     Some(AttributeModel { schema, header, wires, merges })

@@ -19,6 +19,7 @@ mod rows;
 pub(crate) mod schema;
 mod texts;
 mod types;
+mod unset;
 mod wait;
 
 use std::collections::BTreeMap;

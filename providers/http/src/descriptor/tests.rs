@@ -355,6 +355,46 @@ fn what_no_api_knows_is_local() {
 
 /// An attribute can be merged if its keys are known and stand on the wire as they are.
 #[test]
+fn what_can_be_cleared() {
+    let of = |attribute: &str| {
+        let head = "[type.thing.attribute]\n";
+        let text = GOOD.replace(head, &format!("{head}x = {{ {attribute} }}\n"));
+        assert_ne!(text, GOOD);
+        said(&text)
+    };
+    for good in [
+        "type = 'integer', unset = 'null'",
+        "type = 'map(string)', unset = 'empty'",
+        "type = 'integer', server_default = true, unset = 'absent'",
+        "type = 'integer', server_value = 3, unset = 'null'",
+        "type = 'integer', server_value = 3, on_change = 'replace'",
+        "type = 'integer', seen_in = 'never', unset = 'absent'",
+    ] {
+        assert_eq!(of(good), "", "{good}");
+    }
+    let found = [
+        "type = 'integer', unset = 'empty'",
+        "type = 'string', default = 'x', unset = 'null'",
+        "type = 'string', required = true, unset = 'null'",
+        "type = 'string', computed = true, unset = 'null'",
+        "type = 'string', on_change = 'replace', unset = 'null'",
+        "type = 'string', wire = false, unset = 'null'",
+        "type = 'string', seen_in = 'never', server_default = true, unset = 'absent'",
+        "type = 'string', unset = 'nul'",
+    ];
+    insta::assert_snapshot!(found.map(of).join("\n"), @r#"
+    20:33 the attribute cannot be cleared [its type has no empty value] -> write `unset = "null"` or `unset = "absent"`
+    20:47 the attribute cannot be cleared [it goes back to its default] -> leave `unset` away, or the default
+    20:49 the attribute cannot be cleared [a spec cannot leave it out] -> leave `unset` away: it is for optional attributes
+    20:49 the attribute cannot be cleared [a spec cannot leave it out] -> leave `unset` away: it is for optional attributes
+    20:55 the attribute cannot be cleared [it cannot be changed in place] -> leave `unset` away: nothing can clear it
+    20:46 the attribute cannot be cleared [no API knows it] -> leave `unset` away
+    20:74 the attribute cannot be cleared [nothing shows what the API makes of it] -> leave `unset` away, or `server_default`
+    20:32 `nul` is no value of `unset` -> did you mean `null`?
+    "#);
+}
+
+#[test]
 fn what_can_be_merged() {
     let with = |rest: &str| said(&GOOD.replace("type = \"integer\", min = 0", rest));
     for rest in [

@@ -159,7 +159,10 @@ async fn a_command_prints_the_key_when_it_is_needed_and_again_when_it_is_refused
     provider.list("thing").await.unwrap();
     assert_eq!(server.requests().len(), 2);
 
-    let variables = [("ACME_URL", &*server.address), ("ACME_KEY_COMMAND", "echo canary-9 >&2; echo canary-9; false")];
+    let variables = [
+        ("ACME_URL", &*server.address),
+        ("ACME_KEY_COMMAND", "echo canary-9 >&2; echo canary-9; false"),
+    ];
     let error = configure(REST, &variables).unwrap().list("thing").await.unwrap_err();
     let shown = format!("{error:?}");
     assert!(shown.contains("ACME_KEY_COMMAND") && !shown.contains("canary"), "{shown}");
