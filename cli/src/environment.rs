@@ -22,6 +22,12 @@ pub(crate) const GRAPHQL_URL: &str = "PLUMB_SERVERLESS_GRAPHQL_URL";
 pub(crate) const QUEUE_URL: &str = "PLUMB_SERVERLESS_QUEUE_URL";
 /// Its key.
 pub(crate) const API_KEY: &str = "PLUMB_SERVERLESS_API_KEY";
+/// The file that holds its key.
+const API_KEY_FILE: &str = "PLUMB_SERVERLESS_API_KEY_FILE";
+/// The command that prints its key.
+const API_KEY_COMMAND: &str = "PLUMB_SERVERLESS_API_KEY_COMMAND";
+/// The authorities whose certificates are trusted for it.
+const CA: &str = "PLUMB_SERVERLESS_CA";
 /// The hosts that secrets may be sent to.
 pub(crate) const ALLOWED_HOSTS: &str = "PLUMB_ALLOWED_HOSTS";
 /// The variables that any descriptor may read its key from.
@@ -40,12 +46,15 @@ pub(crate) const LOG_FORMAT: &str = "PLUMB_LOG_FORMAT";
 pub(crate) const TEST_FOLDER: &str = "PLUMB_TEST_FOLDER";
 
 /// The variables that Plumb reads and whose names begin with `PLUMB_`, without those that a spec declares.
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 15] = [
     REST_URL,
     V2_URL,
     GRAPHQL_URL,
     QUEUE_URL,
     API_KEY,
+    API_KEY_FILE,
+    API_KEY_COMMAND,
+    CA,
     ALLOWED_HOSTS,
     ALLOWED_KEYS,
     SERVICE_KEY,
@@ -54,6 +63,12 @@ const KNOWN: [&str; 12] = [
     LOG,
     LOG_FORMAT,
 ];
+
+/// Returns true if the key of the serverless provider is given, in one of the ways in which a key can be.
+pub(crate) fn gives_key(environment: &dyn Fn(&str) -> Option<String>) -> bool {
+    let is_given = |name| environment(name).is_some_and(|text| !text.trim().is_empty());
+    [API_KEY, API_KEY_FILE, API_KEY_COMMAND].into_iter().any(is_given)
+}
 
 /// The beginnings of the names of variables that are not for specs: those of Plumb's own tests, and the one that the
 /// service gives its workers.
@@ -208,7 +223,7 @@ mod tests {
             [(Version::V1, vec![REST_URL, GRAPHQL_URL]), (Version::V2, vec![V2_URL])]
         {
             let descriptor = version.read().unwrap();
-            let known = addresses.into_iter().chain([QUEUE_URL, API_KEY]).collect();
+            let known = addresses.into_iter().chain([QUEUE_URL, API_KEY, CA]).collect();
             assert_eq!(descriptor.variables(), known);
         }
     }

@@ -453,7 +453,7 @@ impl Described {
         let has_address = given(environment)
             .any(|(variable, _)| variable == environment::QUEUE_URL)
             || self.instances.values().any(of_spec);
-        if has_address && environment(environment::API_KEY).is_some() {
+        if has_address && environment::gives_key(environment) {
             return Ok(());
         }
         let (url, key) = (environment::QUEUE_URL, environment::API_KEY);
@@ -471,10 +471,11 @@ impl Described {
     /// The first address of the serverless provider that is given.
     fn address(&self, environment: Environment<'_>) -> Option<String> {
         let of_spec = self.instances.values().filter(|instance| instance.serverless);
-        let of_spec = of_spec.flat_map(|instance| instance.settings.values()).next();
+        let mut of_spec = of_spec.flat_map(|instance| &instance.settings);
+        let of_spec = of_spec.find(|(key, _)| key.ends_with("_url")).map(|(_, url)| url.clone());
         let read = self.variables();
         let mut given = given(environment).filter(|(variable, _)| read.contains(*variable));
-        given.next().map(|(_, url)| url).or_else(|| of_spec.cloned())
+        given.next().map(|(_, url)| url).or(of_spec)
     }
 }
 
@@ -499,7 +500,10 @@ fn refuse_address(environment: Environment<'_>) -> Result<(), CommandError> {
 
 /// Returns the error about addresses and a key of the serverless provider that are not given.
 fn no_service(instance: &Instance, environment: Environment<'_>) -> Diagnostic {
-    let is_given = |variable: &str| environment(variable).is_some_and(|it| !it.trim().is_empty());
+    let is_given = |variable: &str| {
+        environment(variable).is_some_and(|it| !it.trim().is_empty())
+            || variable == environment::API_KEY && environment::gives_key(environment)
+    };
     let settings = [
         ("rest_url", environment::REST_URL),
         ("v2_url", environment::V2_URL),

@@ -26,6 +26,7 @@ fn copy(request: &Request) -> Request {
     Request {
         method: request.method,
         url: request.url.clone(),
+        connection: request.connection.clone(),
         headers: request.headers.clone(),
         body: request.body.clone(),
         within: request.within,

@@ -4,6 +4,8 @@
 //! elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +13,10 @@ use engine::address::Name;
 use engine::diagnostics::{Diagnostic, Diagnostics, nearest};
 use url::Url;
 
+use crate::address::Address;
 use crate::asked_keys::{Asked, TokenRequest};
+use crate::certificates;
+use crate::connection::{Connection, Tls};
 use crate::descriptor::auth::TOKEN;
 use crate::descriptor::model::{Api, Auth, Descriptor, Place, Source, TokenModel};
 use crate::key::Key;
@@ -23,6 +28,9 @@ use crate::trust;
 pub(crate) struct Access {
     /// By API. One that is not there has no address, and nothing can be called.
     pub(crate) addresses: BTreeMap<Name, Url>,
+    /// The sockets that lead to APIs, where that is not TCP.
+    pub(crate) sockets: BTreeMap<Name, PathBuf>,
+    pub(crate) tls: Tls,
     /// The keys that are there, by name.
     pub(crate) keys: BTreeMap<Name, Key>,
     /// The ways to ask for other keys, by name.
@@ -36,32 +44,34 @@ impl Access {
     pub(crate) fn of(descriptor: &Descriptor, settings: &Settings<'_>) -> (Self, Diagnostics) {
         let mut diagnostics = unknown_settings(descriptor, settings);
         let mut found = key_lookup::keys(descriptor, settings, &mut diagnostics);
+        let tls = certificates::tls(descriptor, settings, &mut diagnostics);
         if let Some(token) = &descriptor.token {
-            let request = token_request(token, &found.keys, settings, &mut diagnostics);
+            let request = token_request(token, (&found.keys, &tls), settings, &mut diagnostics);
             found.asked.extend(request.map(|request| (TOKEN.into(), Asked::Token(request))));
         }
         let key_lookup::FoundKeys { keys, asked } = found;
-        let (mut addresses, mut unproven) = (BTreeMap::new(), BTreeSet::new());
+        let (mut addresses, mut sockets) = (BTreeMap::new(), BTreeMap::new());
+        let mut unproven = BTreeSet::new();
         for (name, api) in &descriptor.apis {
             let Some((text, origin)) = look_up(&api.address, settings) else { continue };
-            let url = match parse(&text) {
-                Ok(url) => url,
+            let Address { url, socket } = match Address::parse(&text) {
+                Ok(address) => address,
                 Err(reason) => {
                     diagnostics.push(bad_address(name, &api.address, origin, reason));
                     continue;
                 }
             };
-            let default = api.address.default.as_ref().and_then(|text| parse(text).ok());
-            if !trust::is_believed((&url, origin), default.as_ref(), settings) {
-                if sends_secret(descriptor, api, (&keys, &asked)) {
+            if !trust::is_believed((&url, origin), default_url(&api.address).as_ref(), settings) {
+                if tls.identity.is_some() || sends_secret(descriptor, api, (&keys, &asked)) {
                     diagnostics.push(trust::untrusted(name, &url, origin, &api.address));
                     continue;
                 }
                 unproven.insert(name.clone());
             }
             addresses.insert(name.clone(), url);
+            sockets.extend(socket.map(|socket| (name.clone(), socket)));
         }
-        (Self { addresses, keys, asked, unproven }, diagnostics)
+        (Self { addresses, sockets, tls, keys, asked, unproven }, diagnostics)
     }
 
     /// The keys that are secrets.
@@ -105,27 +115,32 @@ pub(crate) fn missing(descriptor: &Descriptor, access: &Access) -> Diagnostics {
 /// The request for a token; none while its address or one of its keys is missing.
 fn token_request(
     token: &TokenModel,
-    keys: &BTreeMap<Name, Key>,
+    (keys, tls): (&BTreeMap<Name, Key>, &Tls),
     settings: &Settings<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Option<TokenRequest> {
     let (text, origin) = look_up(&token.address, settings)?;
-    let url = match parse(&text) {
-        Ok(url) => url,
+    let Address { url, socket } = match Address::parse(&text) {
+        Ok(address) => address,
         Err(reason) => {
             diagnostics.push(bad_address(TOKEN, &token.address, origin, reason));
             return None;
         }
     };
-    let default = token.address.default.as_ref().and_then(|text| parse(text).ok());
-    if !trust::is_believed((&url, origin), default.as_ref(), settings) {
+    if !trust::is_believed((&url, origin), default_url(&token.address).as_ref(), settings) {
         diagnostics.push(trust::untrusted(TOKEN, &url, origin, &token.address));
         return None;
     }
     let key = |name: &Name| keys.get(name).map(Key::reveal);
     let client = token.client.fill(&key).ok()?;
     let secret = token.secret.fill(&key).ok()?;
-    Some(TokenRequest { url, client, secret, scope: token.scope.clone() })
+    let connection = Arc::new(Connection { socket, tls: tls.clone() });
+    Some(TokenRequest { url, connection, client, secret, scope: token.scope.clone() })
+}
+
+/// The URL of the address that a descriptor gives.
+fn default_url(source: &Source) -> Option<Url> {
+    source.default.as_ref().and_then(|text| Address::parse(text).ok()).map(|address| address.url)
 }
 
 /// Returns true if calls to an API are sent with a secret that is there, or can be asked for.
@@ -165,7 +180,9 @@ fn bad_address(api: &str, source: &Source, origin: Origin, reason: &str) -> Diag
     let given = source.given(origin);
     Diagnostic::error(format!("the address of the API {api} cannot be used"))
         .detail(format!("{given} gives an address that {reason}."))
-        .help("write it like https://host/path or http://127.0.0.1:8080/path")
+        .help(
+            "write it like https://host/path, http://127.0.0.1:8080/path or unix:/run/x.sock:/path",
+        )
 }
 
 fn unknown_settings(descriptor: &Descriptor, settings: &Settings<'_>) -> Diagnostics {
@@ -196,7 +213,8 @@ impl Descriptor {
     fn sources(&self) -> impl Iterator<Item = &Source> {
         let keys = self.keys.values().map(|key| &key.source);
         let token = self.token.iter().map(|token| &token.address);
-        self.apis.values().map(|api| &api.address).chain(token).chain(keys)
+        let certificates = self.certificates.sources();
+        self.apis.values().map(|api| &api.address).chain(token).chain(certificates).chain(keys)
     }
 
     /// The keys that a provider block of the spec may hold.
@@ -208,24 +226,6 @@ impl Descriptor {
     pub fn variables(&self) -> BTreeSet<&str> {
         self.sources().filter_map(|source| source.env.as_deref()).collect()
     }
-}
-
-/// An address without a slash at its end, so paths can be appended.
-fn parse(text: &str) -> Result<Url, &'static str> {
-    let url = Url::parse(text.trim().trim_end_matches('/')).map_err(|_| "is no URL")?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err("begins with neither http:// nor https://");
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("holds a user name or a password");
-    }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err("holds a query or a fragment");
-    }
-    if url.host_str().is_none_or(str::is_empty) {
-        return Err("names no host");
-    }
-    Ok(url)
 }
 
 /// The keys of a call where its API wants them: headers, and pairs of the query. The error is the name of a key that
@@ -255,33 +255,4 @@ pub(crate) struct Credentials {
     pub(crate) headers: Vec<(String, String)>,
     /// Encoded pairs.
     pub(crate) query: Vec<String>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses() {
-        assert_eq!(parse("http://h:1/v1/").unwrap().as_str(), "http://h:1/v1");
-        for text in ["h", "ftp://h", "http://u:p@h/", "http://h/?k=1", "http://h/#f", "http://"] {
-            assert!(parse(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn loopback_is_this_machine_alone() {
-        for (text, local) in [
-            ("http://127.0.0.1:1", true),
-            ("http://127.9.9.9", true),
-            ("http://[::1]:1", true),
-            ("http://localhost", true),
-            ("http://localhost.evil.example", false),
-            ("http://127.0.0.1.evil.example", false),
-            ("http://0.0.0.0", false),
-            ("http://10.0.0.1", false),
-        ] {
-            assert_eq!(trust::is_loopback(&parse(text).unwrap()), local, "{text}");
-        }
-    }
 }

@@ -1,9 +1,10 @@
-//! Keys that are asked for when they are needed: printed by a command, or given by a token endpoint.
+//! Keys that are asked for when they are needed: printed by a command, or given by an authorization server.
 //!
 //! Each is kept until it ends, or until an API refuses it. No message shows what a command prints.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -18,6 +19,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::classify::Failure;
+use crate::connection::Connection;
 use crate::key::Key;
 use crate::masker::Masker;
 use crate::template::query_pair;
@@ -26,7 +28,7 @@ use crate::transport::{Broken, Method, Request, Response, Transport};
 
 /// The longest output of a command, in bytes.
 const OUTPUT_MAX: u64 = 64 * 1024;
-/// The longest answer of a token endpoint, in bytes.
+/// The longest answer of an authorization server, in bytes.
 const ANSWER_MAX: usize = 1024 * 1024;
 /// The part of its time for which a token is used.
 const USED_FOR: f64 = 0.9;
@@ -36,7 +38,7 @@ const USED_FOR: f64 = 0.9;
 pub(crate) enum Asked {
     /// A command prints it. The variable that names the command, and the command.
     Command { variable: String, text: String },
-    /// A token endpoint gives it to a client (`OAuth2`, client credentials).
+    /// An authorization server gives it to a client (`OAuth2`, client credentials).
     Token(TokenRequest),
 }
 
@@ -44,6 +46,7 @@ pub(crate) enum Asked {
 #[derive(Clone)]
 pub(crate) struct TokenRequest {
     pub(crate) url: Url,
+    pub(crate) connection: Arc<Connection>,
     pub(crate) client: String,
     pub(crate) secret: String,
     pub(crate) scope: Option<String>,
@@ -230,7 +233,7 @@ async fn token(
 }
 
 fn outgoing(request: &TokenRequest, timing: &Timing) -> Request {
-    let TokenRequest { url, client, secret, scope } = request;
+    let TokenRequest { url, connection, client, secret, scope } = request;
     let mut body = query_pair("grant_type", "client_credentials");
     if let Some(scope) = scope {
         body.push('&');
@@ -240,6 +243,7 @@ fn outgoing(request: &TokenRequest, timing: &Timing) -> Request {
     Request {
         method: Method::Post,
         url: url.clone(),
+        connection: connection.clone(),
         headers: vec![
             ("Authorization".to_owned(), format!("Basic {basic}")),
             ("Content-Type".to_owned(), "application/x-www-form-urlencoded".to_owned()),
@@ -250,7 +254,7 @@ fn outgoing(request: &TokenRequest, timing: &Timing) -> Request {
     }
 }
 
-/// A token endpoint that gives no token says why in fields of their own (RFC 6749).
+/// An authorization server that gives no token says why in fields of their own (RFC 6749).
 fn refused(what: &str, answer: &Response, body: Option<&Json>, masker: &Masker) -> Failure {
     let said = body.and_then(|body| body["error_description"].as_str().or(body["error"].as_str()));
     let message = format!("{what} was answered with status {}", answer.status);

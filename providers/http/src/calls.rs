@@ -21,6 +21,7 @@ use crate::access::{Access, credentials, hint, key_hint};
 use crate::asked_keys::AskedKeys;
 use crate::classify::{self, Context, Failure};
 use crate::client::Client;
+use crate::connection::Connection;
 use crate::descriptor::model::{Api, Descriptor, Method, Place};
 use crate::graphql::{self, Answer, Selection};
 use crate::key::Key;
@@ -44,6 +45,7 @@ const SETTLE_LOCAL: Duration = Duration::from_secs(1);
 pub(crate) struct Caller {
     apis: BTreeMap<Name, Api>,
     access: Access,
+    connections: BTreeMap<Name, Arc<Connection>>,
     limiters: BTreeMap<Name, Arc<Limiter>>,
     transport: Arc<dyn Transport>,
     pub(crate) timing: Timing,
@@ -140,12 +142,19 @@ impl Caller {
             Some(network) => network.limiter(address, bound),
             None => Limiter::of(address, bound),
         };
+        let connection = |name: &Name| {
+            let socket = access.sockets.get(name).cloned();
+            (name.clone(), Arc::new(Connection { socket, tls: access.tls.clone() }))
+        };
         let limiters = descriptor
             .apis
             .iter()
             .filter_map(|(name, api)| {
                 let address = access.addresses.get(name)?;
-                Some((name.clone(), limiter(address.as_str(), api.concurrency)))
+                let socket = access.sockets.get(name);
+                let socket = socket.map(|path| path.display().to_string()).unwrap_or_default();
+                let server = format!("{socket}{address}");
+                Some((name.clone(), limiter(&server, api.concurrency)))
             })
             .collect();
         Self {
@@ -153,6 +162,7 @@ impl Caller {
             masker: Masker::of_keys(access.secrets(descriptor)),
             settle: settle(descriptor.settle, access.is_local()),
             asked_keys: AskedKeys::new(access.asked.clone()),
+            connections: descriptor.apis.keys().map(connection).collect(),
             access,
             limiters,
             transport: match network {
@@ -313,7 +323,7 @@ impl Caller {
         let context = Context {
             api: self.api(prepared.api),
             what: &prepared.what,
-            origin: &outgoing.url.origin().ascii_serialization(),
+            origin: &origin(&outgoing),
             key_hint: &self.key_hint,
             mutation: prepared.mutation,
             names_object: prepared.names_object,
@@ -394,6 +404,7 @@ impl Caller {
         Ok(Request {
             method,
             url,
+            connection: self.connections[prepared.api].clone(),
             headers,
             body,
             within: self.timing.total + held,
@@ -454,6 +465,14 @@ impl Caller {
             Payload::Rest { path, .. } => append(address, path),
             _ => Ok(address.clone()),
         }
+    }
+}
+
+/// Returns the server of a request in words: scheme, host and port, or a socket.
+fn origin(request: &Request) -> String {
+    match &request.connection.socket {
+        Some(path) => format!("unix:{}", path.display()),
+        None => request.url.origin().ascii_serialization(),
     }
 }
 

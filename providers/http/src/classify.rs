@@ -296,6 +296,14 @@ pub(crate) fn foreign(context: &Context<'_>, detail: &str) -> Failure {
 pub(crate) fn broken(context: &Context<'_>, broken: &Broken) -> Failure {
     let Context { what, origin, masker, .. } = context;
     match broken {
+        // The handshake ends before a request leaves, and the next one would end so, too.
+        Broken::NotSent(reason) if reason.contains("certificate") => {
+            let message = format!("{what} did not reach {origin}: {}", masker.line(reason));
+            Failure::new(Kind::NotSent, message).help(
+                "the certificate of the server is not trusted, or it wants one of yours: a descriptor says with `ca` and \
+                 `certificate` of `[provider]` where they come from",
+            )
+        }
         Broken::NotSent(reason) => {
             let message = format!("{what} did not reach {origin}: {}", masker.line(reason));
             Failure::new(Kind::NotSent, message)

@@ -4,9 +4,10 @@
 //! each of those could carry a key to another place, or a request to the server twice.
 //! This is the only module that names `reqwest`, whose errors show addresses with their queries.
 
+use std::collections::BTreeMap;
 use std::error::Error as _;
 use std::hash::{BuildHasher as _, Hasher as _};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,19 +15,30 @@ use reqwest::header::{
     ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderMap, HeaderName,
     HeaderValue, TRANSFER_ENCODING, UPGRADE,
 };
+use reqwest::{Certificate, Identity};
 
+use crate::connection::Connection;
 use crate::timing::Timing;
 use crate::transport::{Broken, Method, Request, Response, Transport};
 
-/// The client. The connection pool is made with the first call, so planning offline costs nothing.
+/// The client. A connection pool is made with the first call of its connection, so planning offline costs nothing.
 pub(crate) struct Client {
     timing: Timing,
-    http: OnceLock<Result<reqwest::Client, String>>,
+    pools: Mutex<BTreeMap<Arc<Connection>, Result<reqwest::Client, String>>>,
 }
 
 impl Client {
     pub(crate) fn new(timing: Timing) -> Self {
-        Self { timing, http: OnceLock::new() }
+        Self { timing, pools: Mutex::default() }
+    }
+
+    /// The pool of a connection.
+    fn pool(&self, connection: &Arc<Connection>) -> Result<reqwest::Client, Broken> {
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        if !pools.contains_key(connection) {
+            pools.insert(connection.clone(), build(&self.timing, connection));
+        }
+        pools[connection].clone().map_err(Broken::NotSent)
     }
 
     /// Reads the body in parts, so a server cannot fill the memory.
@@ -65,8 +77,7 @@ impl Client {
 #[async_trait]
 impl Transport for Client {
     async fn send(&self, request: Request) -> Result<Response, Broken> {
-        let http = self.http.get_or_init(|| build(&self.timing));
-        let http = http.as_ref().map_err(|reason| Broken::NotSent(reason.clone()))?;
+        let http = self.pool(&request.connection)?;
         let mut headers = headers(&request.headers)?;
         if request.body.is_some() && !headers.contains_key(CONTENT_TYPE) {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -104,10 +115,23 @@ fn root(error: &reqwest::Error) -> String {
     text.unwrap_or_else(|| "the connection failed".to_owned())
 }
 
-fn build(timing: &Timing) -> Result<reqwest::Client, String> {
+fn build(timing: &Timing, connection: &Connection) -> Result<reqwest::Client, String> {
     // Another part of the process may have installed it already, which is as good.
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder()
+    let cannot_start =
+        |error: reqwest::Error| format!("the HTTP client cannot start: {}", root(&error));
+    let mut builder = reqwest::Client::builder();
+    if let Some(socket) = &connection.socket {
+        builder = builder.unix_socket(&**socket);
+    }
+    if let Some(authorities) = &connection.tls.authorities {
+        let authorities = Certificate::from_pem_bundle(authorities.as_bytes());
+        builder = builder.tls_certs_only(authorities.map_err(cannot_start)?);
+    }
+    if let Some(identity) = &connection.tls.identity {
+        builder = builder.identity(Identity::from_pem(identity.as_bytes()).map_err(cannot_start)?);
+    }
+    builder
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
         .retry(reqwest::retry::never())
@@ -119,7 +143,7 @@ fn build(timing: &Timing) -> Result<reqwest::Client, String> {
         .pool_idle_timeout(Duration::from_secs(20))
         .tcp_nodelay(true)
         .build()
-        .map_err(|error| format!("the HTTP client cannot start: {}", root(&error)))
+        .map_err(cannot_start)
 }
 
 fn method(method: Method) -> reqwest::Method {

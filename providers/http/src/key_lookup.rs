@@ -81,8 +81,8 @@ fn refuse_foreign(
     }
 }
 
-/// The key in a file. The error names no content.
-fn in_file(path: &str) -> Result<String, String> {
+/// The text in a file, such as a key. The error names no content.
+pub(crate) fn in_file(path: &str) -> Result<String, String> {
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
     let mut text = String::new();
     let read = file.take(FILE_MAX + 1).read_to_string(&mut text);

@@ -6,14 +6,17 @@
 //! safe, answers are classified by what they prove, and a [`Transport`] carries single requests.
 
 mod access;
+mod address;
 mod asked_keys;
 mod calls;
 mod catalog;
+mod certificates;
 mod children;
 mod classify;
 mod client;
 mod codec;
 mod conditions;
+mod connection;
 mod descriptor;
 mod direct;
 mod empty;
@@ -49,6 +52,7 @@ mod wire;
 mod words;
 
 pub use catalog::{catalog, catalog_names};
+pub use connection::{Connection, Tls};
 pub use descriptor::{Descriptor, Outline, load};
 pub use direct::{Ask, Direct, DirectCall};
 pub use masker::Masker;

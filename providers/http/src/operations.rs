@@ -3,7 +3,7 @@
 use engine::state::ObjectId;
 use engine::stored::from_json;
 use engine::value::Value;
-use provider_port::{Error, Kind, Notice, Object};
+use provider_port::{Error, Kind, Notice};
 use serde_json::Value as Json;
 use tokio::time::Instant;
 
@@ -12,16 +12,8 @@ use crate::classify::Failure;
 use crate::conditions::{failed, filled, holds};
 use crate::descriptor::model::{CallModel, OperationModel};
 use crate::objects::id_text;
-use crate::perform::Act;
+use crate::perform::{Act, Ended};
 use crate::template::{ANSWER, CallScope};
-
-/// The end of an operation.
-pub(crate) enum Ended {
-    /// It names the object, which was read.
-    Object(Object),
-    /// It names none.
-    Unnamed,
-}
 
 impl Act<'_> {
     /// Waits for the operation that a call began. None where the answer names no operation.

@@ -19,7 +19,6 @@ use crate::descriptor::model::{CallModel, Failing, PhaseModel, Wait};
 use crate::empty::Empty;
 use crate::masker::{Masker, SecretNames};
 use crate::objects::{id_text, join};
-use crate::operations::Ended;
 use crate::subject::{Subject, unreadable};
 use crate::template::{CallScope, SELF};
 use crate::trust;
@@ -32,6 +31,14 @@ pub(crate) struct Act<'a> {
     /// The attributes by which the path of its call names the object.
     pub(crate) naming: BTreeSet<Name>,
     pub(crate) call: &'a Call<'a>,
+}
+
+/// The end of an operation of the server.
+pub(crate) enum Ended {
+    /// It names the object, which was read.
+    Object(Object),
+    /// It names none.
+    Unnamed,
 }
 
 /// For how long an object whose end was promised is looked at.

@@ -93,6 +93,12 @@ fn account(descriptor: &Descriptor, access: &Access, at_home: bool) -> Option<Di
     }
     let addresses = access.addresses.iter().filter(|_| !at_home);
     addresses.for_each(|(api, url)| text.extend([api, " ", url.as_str(), "\n"]));
+    for (api, socket) in &access.sockets {
+        text.extend([api, " ", &socket.display().to_string(), "\n"]);
+    }
+    if let Some(identity) = &access.tls.identity {
+        text.extend(["certificate ", identity, "\n"]);
+    }
     Some(Digest::of(text.as_bytes()))
 }
 
@@ -105,7 +111,11 @@ fn service(access: &Access, at_home: bool) -> Option<String> {
         let host = url.host_str()?;
         Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
     };
-    let hosts: BTreeSet<String> = access.addresses.values().filter_map(host).collect();
+    let server = |(name, url): (&Name, &url::Url)| match access.sockets.get(name) {
+        Some(socket) => Some(format!("unix:{}", socket.display())),
+        None => host(url),
+    };
+    let hosts: BTreeSet<String> = access.addresses.iter().filter_map(server).collect();
     (!hosts.is_empty()).then(|| hosts.into_iter().collect::<Vec<_>>().join(", "))
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use url::Url;
 
+use crate::connection::Connection;
 use crate::limits::{Limiter, Limiters};
 
 /// Carries requests.
@@ -56,6 +57,8 @@ pub struct Request {
     pub method: Method,
     /// Its address.
     pub url: Url,
+    /// The way there.
+    pub connection: Arc<Connection>,
     /// Names and values beside those of its body; all values are kept out of any output.
     pub headers: Vec<(String, String)>,
     /// A JSON text.

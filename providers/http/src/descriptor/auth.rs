@@ -6,7 +6,7 @@ use engine::address::{Name, is_name};
 use engine::diagnostics::Span;
 
 use super::diagnostics;
-use super::model::{Api, Auth, KeySource, Place, TokenModel};
+use super::model::{Api, Auth, Certificates, KeySource, Place, TokenModel};
 use super::reader::{Keys, Node, Reader, named};
 use super::texts::{self, KEY};
 use crate::client::is_header_name;
@@ -39,6 +39,29 @@ fn key(reader: &mut Reader, node: Node<'_>) -> Option<KeySource> {
         reader.push(diagnostics::key_in_descriptor(span));
     }
     Some(KeySource { source, public })
+}
+
+/// Reads `ca`, `certificate` and `certificate_key` of `[provider]`. What proves who one is comes from the environment.
+pub(super) fn certificates(reader: &mut Reader, provider: &mut Keys<'_>) -> Certificates {
+    let mut source = |key: &'static str, is_own: bool| {
+        let node = provider.node(key)?;
+        let source = texts::source(reader, node, key)?;
+        if is_own && (source.default.is_some() || source.setting.is_some()) {
+            let span = reader.span(node.span());
+            reader.push(diagnostics::misfit(
+                span,
+                "a certificate of one's own is not given by a spec",
+                "it comes from the environment",
+                "write it like `{ env = \"ACME_CERTIFICATE\" }`",
+            ));
+        }
+        Some(source)
+    };
+    Certificates {
+        ca: source("ca", false),
+        certificate: source("certificate", true),
+        key: source("certificate_key", true),
+    }
 }
 
 /// Reads `auth`: one way to send a key, or several that go out together.
@@ -83,10 +106,10 @@ fn one(reader: &mut Reader, node: Node<'_>) -> Option<Auth> {
     Some(Auth { place, value, is_basic })
 }
 
-/// The name of the key that a token endpoint gives.
+/// The name of the key that an authorization server gives.
 pub(crate) const TOKEN: &str = "token";
 
-/// Reads `token` of `[provider]`: the endpoint that gives one.
+/// Reads `token` of `[provider]`: the authorization server that gives one.
 pub(super) fn token(
     reader: &mut Reader,
     provider: &mut Keys<'_>,

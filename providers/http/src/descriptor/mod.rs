@@ -83,6 +83,7 @@ fn read(reader: &mut Reader, table: &DeTable<'_>, text: &str) -> Option<Descript
 
     let mut provider = Keys::of(reader, provider?, "provider")?;
     let keys = auth::keys(reader, &mut provider);
+    let certificates = auth::certificates(reader, &mut provider);
     let token = auth::token(reader, &mut provider, &keys);
     let mut context = Context { apis: BTreeMap::new(), enumerations: BTreeMap::new() };
     for (name, span, node) in named(reader, apis, "api") {
@@ -115,6 +116,7 @@ fn read(reader: &mut Reader, table: &DeTable<'_>, text: &str) -> Option<Descript
         name: name?.into(),
         digest: Digest::of(text.as_bytes()),
         keys,
+        certificates,
         token,
         settle,
         apis: context.apis,

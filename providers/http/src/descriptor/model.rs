@@ -27,7 +27,8 @@ pub struct Descriptor {
     pub(crate) digest: Digest,
     /// The keys, by the names that `auth` has for them.
     pub(crate) keys: BTreeMap<Name, KeySource>,
-    /// The endpoint that gives the key `token`.
+    pub(crate) certificates: Certificates,
+    /// The authorization server that gives the key `token`.
     pub(crate) token: Option<TokenModel>,
     /// The time that an absence must last to count, if the descriptor says.
     pub(crate) settle: Option<Duration>,
@@ -35,6 +36,23 @@ pub struct Descriptor {
     pub(crate) apis: BTreeMap<Name, Api>,
     /// Its resource types.
     pub(crate) types: BTreeMap<Name, TypeModel>,
+}
+
+/// The sources of certificates: their content, or the paths of their files.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Certificates {
+    /// The authorities that are trusted in the place of the system's.
+    pub(crate) ca: Option<Source>,
+    /// The certificate that is shown to servers.
+    pub(crate) certificate: Option<Source>,
+    /// Its key.
+    pub(crate) key: Option<Source>,
+}
+
+impl Certificates {
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.ca.iter().chain(&self.certificate).chain(&self.key)
+    }
 }
 
 impl Descriptor {
@@ -125,7 +143,7 @@ pub(crate) struct KeySource {
     pub(crate) public: bool,
 }
 
-/// An endpoint that gives tokens to a client (`OAuth2`, client credentials).
+/// An authorization server that gives tokens to a client (`OAuth2`, client credentials).
 #[derive(Clone, Debug)]
 pub(crate) struct TokenModel {
     pub(crate) address: Source,

@@ -305,7 +305,7 @@ fn settings_with_mistakes() {
     let said: Vec<_> = said.iter().map(|d| format!("{} {:?}", d.summary, d.help)).collect();
     insta::assert_snapshot!(said.join("\n"), @r#"
 the provider acme has no setting `ulr` Some("did you mean `url`?")
-the address of the API rest cannot be used Some("write it like https://host/path or http://127.0.0.1:8080/path")
+the address of the API rest cannot be used Some("write it like https://host/path, http://127.0.0.1:8080/path or unix:/run/x.sock:/path")
 "#);
 }
 

@@ -7,6 +7,7 @@ mod answers;
 mod auth;
 mod changes;
 mod children;
+mod connections;
 mod empties;
 mod graphql;
 mod headers;

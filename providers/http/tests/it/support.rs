@@ -15,7 +15,8 @@ use provider_http::{Descriptor, HttpProvider, Settings, Timing, load};
 use provider_port::{Call, Error, Notice, Provider as _, Reply as Performed, Secrets, SendPermit};
 use serde_json::Value as Json;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 
 /// The key of all tests: no error, no log and no other server may see it.
 pub(crate) const KEY: &str = "canary-4711";
@@ -121,6 +122,46 @@ impl Server {
         Self { address, log, task }
     }
 
+    /// The same behind a socket.
+    pub(crate) fn at_socket(
+        path: &std::path::Path,
+        answer: impl Fn(usize, &Request) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let listener = tokio::net::UnixListener::bind(path).unwrap();
+        let address = format!("unix:{}", path.display());
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let (answer, seen) = (Arc::new(answer), log.clone());
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, answer.clone(), seen.clone()));
+            }
+        });
+        Self { address, log, task }
+    }
+
+    /// The same over TLS.
+    pub(crate) async fn with_tls(
+        config: tokio_rustls::rustls::ServerConfig,
+        answer: impl Fn(usize, &Request) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("https://{}", listener.local_addr().unwrap());
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let (answer, seen) = (Arc::new(answer), log.clone());
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (acceptor, answer, seen) = (acceptor.clone(), answer.clone(), seen.clone());
+                tokio::spawn(async move {
+                    if let Ok(stream) = acceptor.accept(stream).await {
+                        serve(stream, answer, seen).await;
+                    }
+                });
+            }
+        });
+        Self { address, log, task }
+    }
+
     /// The requests so far.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.log.lock().unwrap().clone()
@@ -139,7 +180,7 @@ impl Drop for Server {
 }
 
 async fn serve<F: Fn(usize, &Request) -> Answer>(
-    stream: TcpStream,
+    stream: impl AsyncRead + AsyncWrite + Unpin,
     answer: Arc<F>,
     log: Arc<Mutex<Vec<Request>>>,
 ) {
@@ -187,7 +228,7 @@ async fn serve<F: Fn(usize, &Request) -> Answer>(
     }
 }
 
-async fn read(stream: &mut BufReader<TcpStream>) -> Option<Request> {
+async fn read(stream: &mut BufReader<impl AsyncRead + AsyncWrite + Unpin>) -> Option<Request> {
     let mut line = String::new();
     stream.read_line(&mut line).await.ok().filter(|count| *count > 0)?;
     let mut words = line.split_whitespace();

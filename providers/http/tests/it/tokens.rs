@@ -1,4 +1,4 @@
-//! Keys that are asked for: from a token endpoint, from a command and from a file.
+//! Keys that are asked for: from an authorization server, from a command and from a file.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -102,7 +102,7 @@ async fn a_new_token_that_is_refused_too_is_an_error() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_gives_no_token_is_an_error() {
+async fn an_authorization_server_that_gives_no_token_is_an_error() {
     for (answer, kind, said) in [
         (
             Answer::json(
@@ -127,7 +127,7 @@ async fn an_endpoint_that_gives_no_token_is_an_error() {
 }
 
 #[test]
-fn a_secret_goes_to_no_token_endpoint_that_only_a_spec_names() {
+fn a_secret_goes_to_no_authorization_server_that_only_a_spec_names() {
     let text = with_token()
         .replace("ACME_TOKEN_URL\" }", "ACME_TOKEN_URL\", default = \"https://evil.example\" }");
     let environment = |name: &str| match name {
