@@ -95,6 +95,12 @@ name = "models"
 size = 10
 data_center_id = "EU-RO-1"
 
+[data.gpu_type.big]
+id = "NVIDIA A100-SXM4-80GB"
+
+[output.price]
+value = "${data.gpu_type.big.serverless_price}"
+
 [resource.tag.team]
 key = "team"
 value = "research"
@@ -104,6 +110,8 @@ resources = [{ type = "NETWORK_VOLUME", id = "${network_volume.models.id}" }]
     let applied = project.run(&["apply", "--yes"]).expect(0);
     assert!(!applied.stdout.contains("hidden-1"), "{}", applied.stdout);
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
+    let price = project.run(&["output", "price", "--raw"]).expect(0).stdout;
+    assert!(price.trim().parse::<f64>().is_ok_and(|price| price > 1.0), "{price}");
     project.write("plumb.toml", &spec.replace("hidden-1", "hidden-2").replace("research", "sales"));
     project.run(&["apply", "--yes"]).expect(0);
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
