@@ -165,7 +165,7 @@ async fn create(request: RestRequest) -> Result<Response, Problem> {
         return Err(Problem::invalid("exactly one of gpu and cpu must be given"));
     }
     if asked.container.image_name.is_none() && asked.template_id.is_none() {
-        return Err(Problem::new(Kind::Unprocessable, "image is required without templateId"));
+        return Err(Problem::invalid("image is required without templateId"));
     }
     let quota = request.app.options.worker_quota;
     let write = move |tx: &Tx<'_>| {

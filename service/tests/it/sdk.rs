@@ -50,6 +50,8 @@ async fn install() -> PathBuf {
 async fn install_python(environment: &Path, module: &str, packages: &[&str]) {
     let python = environment.join("bin/python");
     let mut look = Command::new(&python);
+    // Some write a log into the folder that they are started in.
+    look.current_dir(environment.parent().unwrap());
     look.args(["-W", "ignore", "-c", &format!("import {module}")]);
     if look.output().await.is_ok_and(|found| found.status.success()) {
         return;

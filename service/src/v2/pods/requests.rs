@@ -98,7 +98,7 @@ impl PodRequest {
             return Err(Problem::invalid("mounts.persistent needs a gpu; take mounts.network"));
         }
         if request.input.container.image_name.is_none() && request.template_id.is_none() {
-            return Err(Problem::new(Kind::Unprocessable, "image is required without templateId"));
+            return Err(Problem::invalid("image is required without templateId"));
         }
         Ok(request)
     }
