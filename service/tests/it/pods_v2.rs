@@ -171,7 +171,7 @@ async fn wrong_pods_are_refused() {
     let gpu = json!({ "id": L4 });
     for (body, status) in [
         (json!({ "image": "x", "gpu": gpu }), 422),
-        (json!({ "name": "p", "gpu": gpu }), 422),
+        (json!({ "name": "p", "gpu": gpu }), 400),
         (json!({ "name": "p", "image": "x" }), 400),
         (json!({ "name": "p", "image": "x", "gpu": gpu, "more": 1 }), 422),
         (json!({ "name": "p", "image": "x", "gpu": { "id": "TPU" } }), 422),

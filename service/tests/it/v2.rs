@@ -180,7 +180,7 @@ async fn endpoints_are_made_whole_or_refused() {
     check(json!({ "gpu": { "pools": [] } }), 422, "gpu.pools").await;
     let mut no_image = queue(json!({}));
     no_image.as_object_mut().unwrap().remove("image");
-    v2.refused(Method::POST, "/serverless", no_image, 422).await;
+    v2.refused(Method::POST, "/serverless", no_image, 400).await;
     let mut cpu = queue(json!({ "cpu": [{ "id": "cpu3g", "vcpuCount": 4 }] }));
     cpu.as_object_mut().unwrap().remove("gpu");
     let made = v2.make("/serverless", cpu.clone()).await;
