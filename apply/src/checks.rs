@@ -87,6 +87,7 @@ impl Live {
                 range: expr.range,
                 message: "it holds a secret of which only the fingerprint is known".to_owned(),
                 help: Some("use what the secret was made of, such as a variable".to_owned()),
+                meant: None,
             });
         }
         Ok(datum)

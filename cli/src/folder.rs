@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use editor::OpenTexts;
 use engine::config::settings::StateSettings;
 use engine::plan::file::Inputs;
 use state::Store;
@@ -32,8 +33,8 @@ pub(crate) struct Folder {
     saved: Option<Arc<Inputs>>,
     /// The folder that stands for `.plumb`, in a step of `plumb test`.
     throw_away: Option<PathBuf>,
-    /// A file of the spec as it is to become.
-    draft: Option<Arc<Draft>>,
+    /// The texts in place of files: as an editor has them, or as one is to become.
+    open: Arc<OpenTexts>,
 }
 
 /// A file of a spec as it is to become.
@@ -71,7 +72,7 @@ impl Folder {
                 text: Arc::default(),
                 saved: None,
                 throw_away: environment::any(environment::TEST_FOLDER).map(PathBuf::from),
-                draft: None,
+                open: Arc::default(),
             }),
             Ok(_) => Err(CommandError::new(format!("{} is no folder", path.display()))),
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -91,7 +92,17 @@ impl Folder {
 
     /// Returns the folder with a file of its spec as it is to become.
     pub(crate) fn with_draft(&self, draft: Draft) -> Self {
-        Self { draft: Some(Arc::new(draft)), text: Arc::default(), ..self.clone() }
+        self.with_open(OpenTexts::from([(draft.path, draft.text.into())]))
+    }
+
+    /// Returns the folder with texts in place of files.
+    pub(crate) fn with_open(&self, open: OpenTexts) -> Self {
+        Self { open: Arc::new(open), text: Arc::default(), ..self.clone() }
+    }
+
+    /// The text that stands for a file, if there is one.
+    pub(crate) fn open_text(&self, path: &Path) -> Option<&Arc<str>> {
+        spec_text::open_text(&self.open, path)
     }
 
     /// Returns the inputs of the plan file whose spec stands for the folder's own.
@@ -198,10 +209,7 @@ impl Folder {
     fn read_spec(&self) -> Result<Option<SpecText>, CommandError> {
         match &self.saved {
             Some(inputs) => Ok(Some(spec_text::of_files(&inputs.spec))),
-            None => match &self.draft {
-                Some(draft) => spec_text::read_with(&self.path, Some((&draft.path, &draft.text))),
-                None => spec_text::read(&self.path),
-            },
+            None => spec_text::read_with(&self.path, &self.open),
         }
     }
 }

@@ -69,6 +69,11 @@ impl Resolved {
         Ok(configured)
     }
 
+    /// Returns the syntax of the spec.
+    pub(crate) fn document(&self) -> &Document {
+        &self.document
+    }
+
     /// Returns the schemas of the provider instances.
     pub(crate) fn schemas(&self) -> &BTreeMap<Name, Arc<ProviderSchema>> {
         &self.input.providers
@@ -157,6 +162,26 @@ pub(crate) fn read(
     variables: &SpecArgs,
     state: &Snapshot,
 ) -> Result<Resolved, CommandError> {
+    read_and(false, folder, base, variables, state)
+}
+
+/// The same for who asks for the [document](Resolved::document).
+pub(crate) fn read_with_document(
+    folder: &Folder,
+    base: &Path,
+    variables: &SpecArgs,
+    state: &Snapshot,
+) -> Result<Resolved, CommandError> {
+    read_and(true, folder, base, variables, state)
+}
+
+fn read_and(
+    keeps_document: bool,
+    folder: &Folder,
+    base: &Path,
+    variables: &SpecArgs,
+    state: &Snapshot,
+) -> Result<Resolved, CommandError> {
     let _phase = Phase::begin("resolve the spec");
     let text = match folder.spec_if_any()? {
         None if variables.all_types => SpecText::default(),
@@ -168,7 +193,7 @@ pub(crate) fn read(
     let providers = schemas(&described.configure(&environment::variable)?.providers);
     let input = ResolveInput { variables: given, providers, files };
     // The document is needed again only where connecting may change the schemas.
-    let document = if described.is_empty() {
+    let document = if described.is_empty() && !keeps_document {
         std::mem::take(&mut text.document)
     } else {
         text.document.clone()

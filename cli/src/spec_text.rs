@@ -1,7 +1,9 @@
 //! The text of a spec and of the modules that it calls: files, read and parsed. What they mean is the engine's to say.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use editor::OpenTexts;
 use engine::config::{self, BYTES_MAX, Document, ModuleSource, is_spec_file};
 use engine::diagnostics::{Diagnostic, Diagnostics, FileId, Source, Sources, Span};
 use engine::plan::file::SpecFile;
@@ -24,6 +26,19 @@ pub(crate) struct SpecText {
 type ReadFiles<'a> = dyn FnMut(&ModuleSource, &mut SpecText) -> Result<Vec<FileId>, String> + 'a;
 
 impl SpecText {
+    /// Refuses a file with which the spec has too many bytes.
+    fn is_too_large(&mut self, bytes: usize, shown: &str) -> bool {
+        if bytes <= BYTES_MAX {
+            return false;
+        }
+        self.unread = true;
+        self.diagnostics.push(
+            Diagnostic::error(format!("the spec is too large: {shown} makes it more than 32 MiB"))
+                .help("split it into several folders, each with a state of its own"),
+        );
+        true
+    }
+
     /// One with the sources of another, which gets them back.
     pub(crate) fn sharing(other: &mut Self) -> Self {
         Self { sources: std::mem::take(&mut other.sources), ..Self::default() }
@@ -75,18 +90,12 @@ impl SpecText {
 /// Reads and parses `plumb.toml` and every `*.plumb.toml` of a folder, and the modules that they call; nothing where
 /// there are none.
 pub(crate) fn read(folder: &Path) -> Result<Option<SpecText>, CommandError> {
-    read_with(folder, None)
+    read_with(folder, &OpenTexts::new())
 }
 
-/// The same with the text of one file as it is to become.
-pub(crate) fn read_with(
-    folder: &Path,
-    draft: Option<(&Path, &str)>,
-) -> Result<Option<SpecText>, CommandError> {
-    let mut paths = spec_files(folder)?;
-    if let Some((path, _)) = draft.filter(|(path, _)| !paths.iter().any(|it| it == path)) {
-        paths.push(path.to_owned());
-    }
+/// The same with texts in place of some files: of what an editor has open, or what a file is to become.
+pub(crate) fn read_with(folder: &Path, open: &OpenTexts) -> Result<Option<SpecText>, CommandError> {
+    let paths = spec_files(folder, open)?;
     if paths.is_empty() {
         return Ok(None);
     }
@@ -94,25 +103,47 @@ pub(crate) fn read_with(
     let mut files = Vec::new();
     let mut bytes = 0;
     for path in paths {
-        if let Some((_, content)) = draft.filter(|(drafted, _)| *drafted == path) {
-            bytes += content.len();
-            files.push(text.sources.add(path.display().to_string(), content));
-            continue;
-        }
-        refuse_outside(folder, &path)?;
-        bytes += add_file(&path, bytes, &mut text, &mut files)?;
+        bytes += add_spec_file((folder, &path), open, bytes, &mut text, &mut files)?;
     }
     let mut places = Places::new(folder);
     Ok(Some(text.parsed(&files).with_modules(&mut |source, text| {
         let place = places.of(source)?;
         let mut files = Vec::new();
         let plain = |error: CommandError| error.message;
-        for path in spec_files(&place).map_err(plain)? {
-            refuse_outside(&place, &path).map_err(plain)?;
-            bytes += add_file(&path, bytes, text, &mut files).map_err(plain)?;
+        for path in spec_files(&place, open).map_err(plain)? {
+            let added = add_spec_file((&place, &path), open, bytes, text, &mut files);
+            bytes += added.map_err(plain)?;
         }
         if files.is_empty() { Err("it holds no `*.plumb.toml`".to_owned()) } else { Ok(files) }
     })))
+}
+
+/// The text that stands for a file, if there is one.
+pub(crate) fn open_text<'o>(open: &'o OpenTexts, path: &Path) -> Option<&'o Arc<str>> {
+    if open.is_empty() {
+        return None;
+    }
+    open.get(path).or_else(|| open.get(&path.canonicalize().ok()?))
+}
+
+/// Adds a file of the spec of a folder, or the text that stands for it, and says how many bytes it has.
+fn add_spec_file(
+    (folder, path): (&Path, &Path),
+    open: &OpenTexts,
+    before: usize,
+    text: &mut SpecText,
+    files: &mut Vec<FileId>,
+) -> Result<usize, CommandError> {
+    let Some(content) = open_text(open, path) else {
+        refuse_outside(folder, path)?;
+        return add_file(path, before, text, files);
+    };
+    let shown = path.display().to_string();
+    if text.is_too_large(before.saturating_add(content.len()), &shown) {
+        return Ok(0);
+    }
+    files.push(text.sources.add(shown, Arc::clone(content)));
+    Ok(content.len())
 }
 
 /// Parses the files of a spec that a plan file holds.
@@ -162,7 +193,7 @@ pub(crate) fn inside(folder: &Path, name: impl AsRef<Path>) -> PathBuf {
 }
 
 /// The files of a spec: `plumb.toml` first, the others by name.
-fn spec_files(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
+fn spec_files(folder: &Path, open: &OpenTexts) -> Result<Vec<PathBuf>, CommandError> {
     let fail = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot read the folder {}", folder.display()), &error)
     };
@@ -180,7 +211,12 @@ fn spec_files(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
             None => return Err(unreadable_name(folder, &shown)),
         }
     }
+    // Those that are yet to be written.
+    let open = open.keys().filter_map(|path| Some((path, path.file_name()?.to_str()?)));
+    let own = open.filter(|(path, name)| inside(folder, name) == **path && is_spec_file(name));
+    names.extend(own.map(|(_, name)| name.to_owned()));
     names.sort_by_key(|name| (name != "plumb.toml", name.clone()));
+    names.dedup();
     Ok(names.into_iter().map(|name| inside(folder, name)).collect())
 }
 
@@ -228,12 +264,7 @@ fn add_file_as(
         return Err(CommandError::new(format!("{shown} is not a file")));
     }
     let size = usize::try_from(found.len()).unwrap_or(usize::MAX);
-    if size.saturating_add(before) > BYTES_MAX {
-        text.unread = true;
-        text.diagnostics.push(
-            Diagnostic::error(format!("the spec is too large: {shown} makes it more than 32 MiB"))
-                .help("split it into several folders, each with a state of its own"),
-        );
+    if text.is_too_large(before.saturating_add(size), &shown) {
         return Ok(0);
     }
     let bytes = std::fs::read(path).map_err(fail)?;

@@ -48,6 +48,7 @@ pub fn judge(condition: &Expr, message: Option<&Expr>, scope: &dyn Scope) -> Ver
             range: condition.range,
             message: "this is neither true nor false".to_owned(),
             help: Some("write a condition, such as `self.workers > 0`".to_owned()),
+            meant: None,
         }),
         Err(error) => Verdict::Unclear(error),
     }

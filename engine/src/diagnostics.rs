@@ -132,6 +132,29 @@ pub struct Correction {
     pub meant: String,
 }
 
+/// What to do about a mistake, for people, and for programs where it is to write another word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// The advice in words.
+    pub text: String,
+    /// The correction.
+    pub correction: Option<Correction>,
+}
+
+impl Advice {
+    /// To write another word.
+    pub fn meant(word: impl Into<String>, meant: impl Into<String>) -> Self {
+        let correction = Correction { word: word.into(), meant: meant.into() };
+        Self { text: format!("did you mean `{}`?", correction.meant), correction: Some(correction) }
+    }
+}
+
+impl<T: Into<String>> From<T> for Advice {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), correction: None }
+    }
+}
+
 /// Something to tell the user about their text or world.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostic {
@@ -208,8 +231,10 @@ impl Diagnostic {
 
     /// With what to do.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+    pub fn help(mut self, advice: impl Into<Advice>) -> Self {
+        let Advice { text, correction } = advice.into();
+        self.help = Some(text);
+        self.correction = self.correction.or(correction);
         self
     }
 

@@ -42,7 +42,7 @@ struct World(&'static str);
 
 impl Types for World {
     fn root(&self, root: &Root) -> Result<Type, Unresolved> {
-        let unresolved = |message| Unresolved { message, help: None };
+        let unresolved = |message| Unresolved { message, help: None, meant: None };
         Scope::root(self, root).map(|datum| datum.value.type_of()).map_err(unresolved)
     }
 }

@@ -71,7 +71,11 @@ fn taplo_finds_mistakes() {
         ("[resource.endpoint.a]\nname = \"a\"\ngpu_ids = \"ADA_25\"", "\"ADA_25\" is not valid"),
         ("[resource.value.a]\nlifecycle = { retian = true }", "'retian' was unexpected"),
         ("[state]\nbackend = \"s3\"\nprefix = \"x\"", "\"bucket\" is a required"),
-        ("[[import]]\nto = \"value.a\"", "\"id\" is a required"),
+        ("[[import]]\nid = \"a\"", "\"to\" is a required"),
+        ("[[moved]]\nfrom = \"value.a\"", "\"to\" is a required"),
+        ("[data.http.a]\nurll = \"https://a.example\"", "'urll' was unexpected"),
+        ("[data.network_volume.a]\nnmae = \"a\"", "'nmae' was unexpected"),
+        ("[resource.gpu_type.a]\nid = \"a\"", "'gpu_type' was unexpected"),
         ("[output.x]\nsensitive = true", "\"value\" is a required"),
     ];
     let mut specs = Vec::new();

@@ -193,6 +193,11 @@ pub(crate) enum Command {
         after_help = "Examples:\n  plumb provider list\n  plumb provider show catalog:powerdns\n  plumb provider check acme.provider.toml\n  plumb provider from-openapi openapi.json --output acme.provider.toml"
     )]
     Provider(Provider),
+    /// Run the language server for editors, over stdin and stdout
+    #[command(
+        after_help = "Examples:\n  plumb lsp\n\nAn editor starts it; docs/editors.md says how each is told. It calls no API and writes no file."
+    )]
+    Lsp,
     /// Describe the resource types
     #[command(
         after_help = "Examples:\n  plumb schema\n  plumb schema --type value\n  plumb schema --spec > plumb.schema.json\n\nWith --spec, prints a JSON Schema of the spec, with the types of the providers that the spec declares, too. A first line `#:schema ./plumb.schema.json` in plumb.toml tells editors where it is."

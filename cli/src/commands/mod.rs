@@ -11,6 +11,7 @@ mod graph;
 mod import;
 mod init;
 mod job;
+mod lsp;
 mod output;
 mod plan;
 mod plan_file;
@@ -57,6 +58,7 @@ pub(crate) fn run(cli: &Cli, output: &Arc<Output>) -> Result<Status, CommandErro
         Command::Job(job) => job::run(base, job, output),
         Command::Serve(args) => serve::run(base, args, output),
         Command::Provider(args) => provider::run(base, args, output),
+        Command::Lsp => lsp::run(),
         Command::Schema(args) => schema::run(base, args, output),
         Command::Completions { shell } => completions::run(*shell, output),
         Command::Version => version::run(output),

@@ -46,6 +46,24 @@ pub(super) fn data(ty: &TypeSchema) -> Value {
     described(block, &ty.description)
 }
 
+/// A data block of what is no object.
+pub(super) fn fetched(ty: &TypeSchema) -> Value {
+    let given = || ty.attributes.iter().filter(|(_, it)| it.presence != Presence::Computed);
+    let mut properties: Map<String, Value> =
+        given().map(|(name, it)| (name.to_string(), attribute(it))).collect();
+    let keys = DATA.iter().filter(|key| key.name != "provider");
+    properties.extend(keys.map(|key| (key.name.to_owned(), forms::key(key))));
+    let needed = given().filter(|(_, it)| it.presence == Presence::Required);
+    let needed: Vec<&str> = needed.map(|(name, _)| &**name).collect();
+    let block = json!({
+        "type": "object",
+        "properties": properties,
+        "required": needed,
+        "additionalProperties": false,
+    });
+    described(block, &ty.description)
+}
+
 /// The value of an attribute.
 fn attribute(attribute: &Attribute) -> Value {
     let mut schema = value(&attribute.ty, &attribute.constraint);

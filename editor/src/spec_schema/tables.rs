@@ -1,7 +1,7 @@
 //! The tables of a spec as schemas.
 
-use engine::config::backends;
-use engine::config::keys::{Header, TableForm};
+use engine::config::keys::{self, Header, TableForm};
+use engine::config::{Fetched, backends};
 use engine::schema::TypeSchema;
 use engine::types::Type;
 use serde_json::{Map, Value, json};
@@ -57,19 +57,23 @@ fn data(described: &Described, other: &Value) -> Value {
         let blocks = with_description(named(&attributes::data(ty)), &ty.description);
         (ty.name.to_string(), blocks)
     };
-    let types: Map<String, Value> = types.filter(|ty| ty.remote).map(of).collect();
+    let mut types: Map<String, Value> = types.filter(|ty| ty.remote).map(of).collect();
+    types.extend(Fetched::ALL.map(Fetched::schema).map(|ty| {
+        let blocks = with_description(named(&attributes::fetched(ty)), &ty.description);
+        (ty.name.to_string(), blocks)
+    }));
     json!({ "type": "object", "properties": types, "additionalProperties": other })
 }
 
 /// The provider instances: one that the spec declares has the settings of its descriptor.
 fn providers(described: &Described) -> Value {
-    let text = || json!({ "type": "string" });
-    let descriptor =
-        || with_description(text(), "The path of the descriptor, below the spec's folder.");
+    let source = || {
+        let keys = keys::PROVIDER_SOURCE.iter();
+        keys.map(|key| (key.name.to_owned(), forms::key(key)))
+    };
     let instances = described.settings.iter().map(|(name, settings)| {
         let known = settings.iter().map(|key| (key.clone(), setting(key)));
-        let known: Map<String, Value> =
-            known.chain([("descriptor".to_owned(), descriptor())]).collect();
+        let known: Map<String, Value> = known.chain(source()).collect();
         (
             name.to_string(),
             json!({ "type": "object", "properties": known, "additionalProperties": false }),
@@ -78,8 +82,8 @@ fn providers(described: &Described) -> Value {
     let instances: Map<String, Value> = instances.collect();
     let other = json!({
         "type": "object",
-        "properties": { "descriptor": descriptor() },
-        "additionalProperties": text(),
+        "properties": source().collect::<Map<String, Value>>(),
+        "additionalProperties": { "type": "string" },
     });
     json!({
         "type": "object",

@@ -13,7 +13,7 @@ pub use refactorings::*;
 pub use text::*;
 pub use values::*;
 
-use crate::diagnostics::{Diagnostic, nearest};
+use crate::diagnostics::{Advice, Diagnostic, nearest};
 use crate::types::Type;
 
 /// A type as people say it: an object's attributes are too many to list.
@@ -36,7 +36,7 @@ impl Diagnostic {
         known: impl IntoIterator<Item = &'a str> + Clone,
     ) -> Self {
         match nearest(word, known.clone()) {
-            Some(near) => self.help(format!("did you mean `{near}`?")).meant(word, near),
+            Some(near) => self.help(Advice::meant(word, near)),
             None => self.help(format!("known are {}", listed(known))),
         }
     }

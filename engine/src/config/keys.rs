@@ -275,6 +275,16 @@ pub const MODULE: &[Key] = &[
     ),
 ];
 
+/// The keys of a provider that are no settings of its descriptor: they name the descriptor.
+pub const PROVIDER_SOURCE: &[Key] = &[
+    key("descriptor", Form::Message, "The path of the descriptor, below the spec's folder."),
+    key(
+        "source",
+        Form::Message,
+        "A descriptor that comes with Plumb, such as \"catalog:rabbitmq\", or a path.",
+    ),
+];
+
 /// All tables, by name.
 pub const TABLES: &[TableForm] = &[
     TableForm {
@@ -353,7 +363,7 @@ pub const TABLES: &[TableForm] = &[
         name: "provider",
         header: Header::Named,
         one: "a provider",
-        keys: &[],
+        keys: PROVIDER_SOURCE,
         is_open: true,
         description: "The settings of a provider: where its API is, or the descriptor that it is made of.",
     },

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::diagnostics as say;
 use super::{Document, RawBlock};
 use crate::address::{Block, ModulePath, Name};
-use crate::diagnostics::nearest;
+use crate::diagnostics::{Advice, nearest};
 use crate::expression::check::{Types, Unresolved};
 use crate::expression::{Expr, Kind, Root};
 use crate::schema::TypeSchema;
@@ -124,14 +124,15 @@ impl<'a> Names<'a> {
 
     /// Returns the advice about a reference to a resource that is not there, from the block `own`: that one
     /// is never the one that was meant.
-    pub(super) fn resource_help(&self, block: &Block, own: Option<&Block>) -> String {
+    pub(super) fn resource_help(&self, block: &Block, own: Option<&Block>) -> Advice {
+        let meant = |address: String| Advice::meant(block.to_string(), address);
         for (word, prefix) in [("var", "variable"), ("local", "local"), ("each", "each")] {
             if nearest(&block.ty, [word, prefix]).is_some() {
-                return format!("did you mean `{word}.{}`?", block.name);
+                return meant(format!("{word}.{}", block.name));
             }
         }
         if let Some(help) = say::meant_elsewhere(&block.ty, &block.name) {
-            return help.to_owned();
+            return help.into();
         }
         let others = || {
             let others = self.blocks().filter(|(other, _)| Some(*other) != own);
@@ -140,23 +141,23 @@ impl<'a> Names<'a> {
         let word = if block.is_data { "data." } else { "" };
         let of_type = others().filter(|(other, _)| other.ty == block.ty);
         if let Some(name) = self.nearest(&block.name, of_type.map(|(other, _)| &*other.name)) {
-            return format!("did you mean `{word}{}.{name}`?", block.ty);
+            return meant(format!("{word}{}.{name}", block.ty));
         }
         let of_name = others().filter(|(other, _)| other.name == block.name);
         match self.nearest(&block.ty, of_name.map(|(other, _)| &*other.ty)) {
-            Some(ty) => format!("did you mean `{word}{ty}.{}`?", block.name),
-            None if block.is_data => format!("declare it: `[data.{}.{}]`", block.ty, block.name),
-            None => format!("declare it: `[resource.{}.{}]`", block.ty, block.name),
+            Some(ty) => meant(format!("{word}{ty}.{}", block.name)),
+            None if block.is_data => {
+                format!("declare it: `[data.{}.{}]`", block.ty, block.name).into()
+            }
+            None => format!("declare it: `[resource.{}.{}]`", block.ty, block.name).into(),
         }
     }
 
     /// Returns what to say of a reference to a block that is not there.
     pub(super) fn nothing_there(&self, block: &Block, own: Option<&Block>) -> Unresolved {
         let what = if block.is_data { "data block" } else { "resource" };
-        Unresolved {
-            message: format!("there is no {what} `{}`", say::shown(&block.to_string())),
-            help: Some(self.resource_help(block, own)),
-        }
+        let message = format!("there is no {what} `{}`", say::shown(&block.to_string()));
+        Unresolved::advised(message, self.resource_help(block, own))
     }
 }
 
@@ -220,8 +221,8 @@ impl View<'_> {
         } else {
             format!("there is no {what} `{}` in the module", say::shown(word))
         };
-        let help = near.map_or(help, |near| format!("did you mean `{near}`?"));
-        Err(Unresolved { message, help: Some(help) })
+        let advice = near.map_or(Advice::from(help), |near| Advice::meant(word, near));
+        Err(Unresolved::advised(message, advice))
     }
 
     fn value(&self, kind: &str, table: &str, name: &Name) -> Result<Type, Unresolved> {
@@ -229,41 +230,42 @@ impl View<'_> {
         types.get(name).cloned().ok_or_else(|| {
             let what = if kind == "var" { "variable" } else { "local value" };
             let known = types.keys().map(|name| &**name);
-            let help = match self.names.nearest(name, known) {
-                Some(near) => format!("did you mean `{kind}.{near}`?"),
-                None => format!("declare it: `{table}`"),
+            let advice = match self.names.nearest(name, known) {
+                Some(near) => Advice::meant(format!("{kind}.{name}"), format!("{kind}.{near}")),
+                None => format!("declare it: `{table}`").into(),
             };
             let message = format!("there is no {what} `{}`", say::shown(name));
-            Unresolved { message, help: Some(help) }
+            Unresolved::advised(message, advice)
         })
     }
 
     fn word(&self, name: &Name) -> Result<Type, Unresolved> {
         if let Some(word) = self.words.iter().find(|word| *word.name == **name) {
-            return word.ty.clone().ok_or_else(|| Unresolved {
-                message: format!("unknown name `{name}`: the check has no `{name}`"),
-                help: Some(format!("say what to fetch: `{name} = {{ … }}`")),
+            return word.ty.clone().ok_or_else(|| {
+                let message = format!("unknown name `{name}`: the check has no `{name}`");
+                Unresolved::advised(message, format!("say what to fetch: `{name} = {{ … }}`"))
             });
         }
-        let help = if &**name == "self" {
-            "`self` is the object in a postcondition; write the resource's address".to_owned()
+        let advice = if &**name == "self" {
+            "`self` is the object in a postcondition; write the resource's address".into()
         } else if self.names.variables.contains_key(name) {
-            format!("did you mean `var.{name}`?")
+            Advice::meant(&**name, format!("var.{name}"))
         } else if self.names.locals.contains_key(name) {
-            format!("did you mean `local.{name}`?")
+            Advice::meant(&**name, format!("local.{name}"))
         } else {
-            "write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes".to_owned()
+            "write `var.NAME`, `local.NAME` or `TYPE.NAME`, or put text in quotes".into()
         };
         let message = format!("unknown name `{}`", say::shown(name));
-        Err(Unresolved { message, help: Some(help) })
+        Err(Unresolved::advised(message, advice))
     }
 }
 
 impl Types for View<'_> {
     fn root(&self, root: &Root) -> Result<Type, Unresolved> {
-        let outside = || Unresolved {
-            message: "`each` is not available here: it needs a `for_each`".to_owned(),
-            help: Some("it stands for one entry of `for_each`, inside that resource".to_owned()),
+        let outside = || {
+            let message = "`each` is not available here: it needs a `for_each`".to_owned();
+            let help = "it stands for one entry of `for_each`, inside that resource";
+            Unresolved::advised(message, help)
         };
         match root {
             Root::Var(name) => self.value("var", &format!("[variable.{name}]"), name),
@@ -311,8 +313,7 @@ fn is_part_of(local: &str, path: &ModulePath) -> bool {
 
 /// A reference to a module that is not called.
 fn no_module(name: &Name) -> Unresolved {
-    Unresolved {
-        message: format!("there is no module `{}`", say::shown(name)),
-        help: Some(format!("call it: `[module.{name}]` with `source = \"./FOLDER\"`")),
-    }
+    let message = format!("there is no module `{}`", say::shown(name));
+    let help = format!("call it: `[module.{name}]` with `source = \"./FOLDER\"`");
+    Unresolved::advised(message, help)
 }

@@ -195,7 +195,8 @@ fn manage<'a>(
     let mut all = Vec::with_capacity(document.resources.len());
     names.resources.reserve(document.resources.len() + document.data.len());
     for (block, raw) in document.resources.iter().chain(&document.data) {
-        let fetched = Fetched::of(block).map(|kind| (Name::clone(&block.ty), kind.schema()));
+        let fetched =
+            Fetched::of(block).map(|kind| (Name::clone(&block.ty), Arc::clone(kind.schema())));
         let chosen = match &fetched {
             Some(_) => Chosen::No,
             None => chosen(document, names, raw, diagnostics),

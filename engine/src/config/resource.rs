@@ -9,7 +9,7 @@ use super::{
     Item, Lifecycle, RawBlock, ResourceConfig, SpecExpr, diagnostics as say, keys, lifecycle,
 };
 use crate::address::{Address, Block, Name, is_name};
-use crate::diagnostics::{Span, nearest};
+use crate::diagnostics::{Advice, Span, nearest};
 use crate::expression::Kind;
 use crate::expression::visit::walk;
 use crate::schema::{Attribute, Presence, TypeSchema};
@@ -242,8 +242,9 @@ pub(super) fn depends_on(checker: &mut Checker<'_>, item: &Item) -> Vec<(Address
         match names.resources.get(&address.block) {
             None => {
                 let nothing = names.nothing_there(&address.block, checker.block);
-                let help = nothing.help.unwrap_or_default();
-                checker.push(say::no_resource(&nothing.message, help, at));
+                let (text, correction) = (nothing.help.unwrap_or_default(), nothing.meant);
+                let advice = Advice { text, correction };
+                checker.push(say::no_resource(&nothing.message, advice, at));
             }
             Some(known) if !known.keyed && address.key.is_some() => {
                 checker.push(say::no_instances(&address.block, at));

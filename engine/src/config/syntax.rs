@@ -164,8 +164,8 @@ fn mistake(file: FileId, text: &str, error: &toml::de::Error) -> Diagnostic {
         (message, Some(at)) if cuts_expression(text, at) => {
             say::syntax(Some(at), message).help(say::QUOTES_HELP)
         }
-        (message, Some(at)) => match bare_reference(line_of(text, at.start as usize)) {
-            Some(reference) => say::bare_reference(at, reference),
+        (message, Some(at)) => match bare_reference(text, at.start as usize) {
+            Some(range) => say::bare_reference(span(file, range.clone()), &text[range]),
             None => say::syntax(Some(at), message),
         },
         (message, None) => say::syntax(None, message),
@@ -196,9 +196,12 @@ fn is_hcl(line: &str) -> bool {
 }
 
 /// The reference in a line such as `template_id = template.worker.id`: names with dots between them.
-fn bare_reference(line: &str) -> Option<&str> {
-    let (_, value) = line.split_once('=')?;
-    let value = value.split('#').next()?.trim();
+fn bare_reference(text: &str, at: usize) -> Option<std::ops::Range<usize>> {
+    let line = line_of(text, at);
+    let (key, value) = line.split_once('=')?;
+    let value = value.split('#').next()?;
+    let start = line_start(text, at) + key.len() + 1 + (value.len() - value.trim_start().len());
+    let value = value.trim();
     let mut parts = value.split('.');
     let is_name = |part: &str| {
         let name = part.split('[').next().unwrap_or_default();
@@ -206,7 +209,8 @@ fn bare_reference(line: &str) -> Option<&str> {
             && name.starts_with(|c: char| c.is_ascii_lowercase())
             && name.bytes().all(is_name_byte)
     };
-    (parts.clone().count() > 1 && parts.all(is_name)).then_some(value)
+    let is_reference = parts.clone().count() > 1 && parts.all(is_name);
+    is_reference.then_some(start..start + value.len())
 }
 
 /// The line around a place, without its break.

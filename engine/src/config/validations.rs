@@ -8,7 +8,7 @@ use super::scope::{Locals, PlainScope};
 use super::{Document, SpecExpr, Variable, diagnostics as say};
 use crate::address::Name;
 use crate::condition::{Verdict, judge};
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Advice, Diagnostics, nearest};
 use crate::expression::check::{self, Types, Unresolved};
 use crate::expression::visit::{roots, walk};
 use crate::expression::{ExprError, Range, Root};
@@ -109,9 +109,9 @@ impl Checker<'_> {
         }
     }
 
-    fn declared_near(&self, name: &Name) -> Option<String> {
+    fn declared_near(&self, name: &Name) -> Option<Advice> {
         let known = self.document.variables.keys().map(|name| &**name);
-        crate::diagnostics::nearest(name, known).map(|near| format!("did you mean `var.{near}`?"))
+        nearest(name, known).map(|near| Advice::meant(format!("var.{name}"), format!("var.{near}")))
     }
 }
 
@@ -122,7 +122,10 @@ impl Types for Checker<'_> {
                 return self.variables.get(name).map(|variable| variable.ty.clone()).ok_or_else(
                     || {
                         let message = format!("there is no variable `{name}`");
-                        Unresolved { message, help: self.declared_near(name) }
+                        match self.declared_near(name) {
+                            Some(advice) => Unresolved::advised(message, advice),
+                            None => Unresolved { message, help: None, meant: None },
+                        }
                     },
                 );
             }
@@ -130,7 +133,7 @@ impl Types for Checker<'_> {
             _ => "write var.NAME",
         };
         let message = "a validation sees only variables".to_owned();
-        Err(Unresolved { message, help: Some(help.to_owned()) })
+        Err(Unresolved::advised(message, help))
     }
 }
 
@@ -139,5 +142,6 @@ fn reads_a_file(range: Range) -> ExprError {
         range,
         message: "a validation reads no files".to_owned(),
         help: Some("hold the value against a variable, or write the text out".to_owned()),
+        meant: None,
     }
 }

@@ -12,6 +12,7 @@ use super::print::symbol;
 use super::typing::{binary_of, end_of, item_of, type_word};
 use super::{BinaryOp, Conditional, Expr, ExprError, For, Kind, Range, Root, UnaryOp};
 use crate::address::Name;
+use crate::diagnostics::{Advice, Correction};
 use crate::types::{Field, Type};
 use crate::value::Value;
 
@@ -40,6 +41,16 @@ pub struct Unresolved {
     pub message: String,
     /// The advice, such as "did you mean `region`?".
     pub help: Option<String>,
+    /// The same advice for programs, where it is to write another word.
+    pub meant: Option<Correction>,
+}
+
+impl Unresolved {
+    /// With a message and what to do.
+    pub fn advised(message: String, advice: impl Into<Advice>) -> Self {
+        let Advice { text, correction } = advice.into();
+        Self { message, help: Some(text), meant: correction }
+    }
 }
 
 /// The type of an expression; what is wrong in it is added to `errors`, and the type is `any` there.
@@ -59,7 +70,14 @@ struct Checker<'c> {
 impl Checker<'_> {
     /// Adds a mistake; what is mistaken may be anything.
     fn wrong(&mut self, range: Range, message: impl Into<String>, help: Option<String>) -> Type {
-        self.errors.push(ExprError { range, message: message.into(), help });
+        self.errors.push(ExprError { range, message: message.into(), help, meant: None });
+        Type::Any
+    }
+
+    /// Adds a mistake with what to do about it.
+    fn advise(&mut self, range: Range, message: impl Into<String>, advice: Advice) -> Type {
+        let Advice { text, correction: meant } = advice;
+        self.errors.push(ExprError { range, message: message.into(), help: Some(text), meant });
         Type::Any
     }
 
@@ -98,7 +116,10 @@ impl Checker<'_> {
         }
         match self.types.root(root) {
             Ok(ty) => ty,
-            Err(Unresolved { message, help }) => self.wrong(range, message, help),
+            Err(Unresolved { message, help: Some(text), meant: correction }) => {
+                self.advise(range, message, Advice { text, correction })
+            }
+            Err(Unresolved { message, .. }) => self.wrong(range, message, None),
         }
     }
 

@@ -150,7 +150,8 @@ impl Stop {
 }
 
 fn stop(range: Range, message: impl Into<String>, help: Option<&str>) -> Stop {
-    let error = ExprError { range, message: message.into(), help: help.map(str::to_owned) };
+    let error =
+        ExprError { range, message: message.into(), help: help.map(str::to_owned), meant: None };
     Stop { error, fatal: false }
 }
 

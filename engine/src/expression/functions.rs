@@ -29,7 +29,7 @@ mod yaml;
 pub(super) use parameters::{Parameter, Wants};
 
 use super::{ExprError, Range};
-use crate::diagnostics::nearest;
+use crate::diagnostics::{Advice, nearest};
 use crate::types::Type;
 use crate::value::{Datum, Value};
 
@@ -160,12 +160,16 @@ pub(super) fn find(name: &str) -> Option<&'static Function> {
 pub(super) fn unknown(name: &str, range: Range) -> ExprError {
     let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
     let end = range.start.saturating_add(length).min(range.end);
-    let help = replacements::of(name).map(str::to_owned).or_else(|| {
+    let advice = replacements::of(name).map(Advice::from).or_else(|| {
         let known = nearest(name, table::FUNCTIONS.keys().copied());
-        known.map(|known| format!("did you mean `{known}`?"))
+        known.map(|known| Advice::meant(name, known))
     });
     let message = format!("there is no function `{name}`");
-    ExprError { range: Range { start: range.start, end }, message, help }
+    let (help, meant) = match advice {
+        Some(Advice { text, correction }) => (Some(text), correction),
+        None => (None, None),
+    };
+    ExprError { range: Range { start: range.start, end }, message, help, meant }
 }
 
 impl Function {
@@ -190,7 +194,12 @@ impl Function {
         };
         let plural = if wanted == "1" { "" } else { "s" };
         let message = format!("{}() takes {wanted} argument{plural}, found {count}", self.name);
-        Err(ExprError { range, message, help: Some(format!("write {}", self.usage())) })
+        Err(ExprError {
+            range,
+            message,
+            help: Some(format!("write {}", self.usage())),
+            meant: None,
+        })
     }
 
     /// Returns how it is called, such as `substr(text, offset, length)`.

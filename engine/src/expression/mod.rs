@@ -19,6 +19,7 @@ mod typing;
 pub mod visit;
 
 use crate::address::{Block, Name};
+use crate::diagnostics::Correction;
 use crate::value::Value;
 
 /// The longest expression text, in bytes.
@@ -246,4 +247,6 @@ pub struct ExprError {
     pub message: String,
     /// The advice, if there is any.
     pub help: Option<String>,
+    /// The same advice for programs, where it is to write another word.
+    pub meant: Option<Correction>,
 }

@@ -67,6 +67,7 @@ fn read(text: &str, dialect: Dialect, literals: convert::Literals) -> Result<Exp
             range: whole(text),
             message: "there is no expression here".to_owned(),
             help: Some("write a value such as `true`, `\"text\"` or `var.name`".to_owned()),
+            meant: None,
         });
     }
     if let Some(expr) = scan::reference(text, start, text.len() - start - trimmed.len(), dialect) {
@@ -89,6 +90,7 @@ fn bounded(text: &str, most: usize) -> Result<(), ExprError> {
         range: range(0, text.len()),
         message: format!("the expression is {} bytes long and may have at most {most}", text.len()),
         help: Some("split it into several locals, or keep long text in a file".to_owned()),
+        meant: None,
     })
 }
 
@@ -120,7 +122,7 @@ fn syntax(text: &str, error: &hcl_edit::parser::Error, place: Place) -> ExprErro
         ),
         message => (format!("syntax error in expression: {message}"), None),
     };
-    ExprError { range: range(start, end), message, help: help.map(str::to_owned) }
+    ExprError { range: range(start, end), message, help: help.map(str::to_owned), meant: None }
 }
 
 /// The places at which a part of a template may begin.

@@ -108,6 +108,7 @@ impl PathTemplate {
             range: engine::expression::Range::default(),
             message: message.to_owned(),
             help: Some("write it like /things/${id}?full=true".to_owned()),
+            meant: None,
         };
         let (path, query) = match split(text, '?').as_slice() {
             [path] => (*path, None),

@@ -20,6 +20,9 @@ pub enum Fetched {
 }
 
 impl Fetched {
+    /// All kinds.
+    pub const ALL: [Self; 2] = [Self::State, Self::Http];
+
     /// Returns the kind of a block; none for a look-up of an object.
     pub fn of(block: &Block) -> Option<Self> {
         match &*block.ty {
@@ -30,13 +33,13 @@ impl Fetched {
     }
 
     /// The attributes of a block of this kind, and of what it reads.
-    pub(in crate::config) fn schema(self) -> Arc<TypeSchema> {
+    pub fn schema(self) -> &'static Arc<TypeSchema> {
         static STATE: LazyLock<Arc<TypeSchema>> = LazyLock::new(|| Arc::new(state()));
         static HTTP: LazyLock<Arc<TypeSchema>> = LazyLock::new(|| Arc::new(http()));
-        Arc::clone(match self {
+        match self {
             Self::State => &STATE,
             Self::Http => &HTTP,
-        })
+        }
     }
 }
 
@@ -83,44 +86,53 @@ pub(super) fn check(checker: &mut Checker<'_>, raw: &RawBlock, kind: Fetched) {
 const RESERVED: [&str; 2] = ["depends_on", "for_each"];
 
 fn state() -> TypeSchema {
-    let text = || attribute(Type::String, Presence::Optional);
+    let text = |description| given(Type::String, description);
     let own = [
-        ("path", text()),
-        ("backend", text()),
-        ("outputs", attribute(Type::Any, Presence::Computed)),
+        ("path", text("The folder of the other spec, as seen from the folder of this one.")),
+        ("backend", text("The backend of the state, in place of a folder.")),
+        ("outputs", read(Type::Any, "The outputs, by name.")),
     ];
-    let backends =
-        backends::attributes().map(|(name, ty)| (name, attribute(ty, Presence::Optional)));
-    schema("state", own.into_iter().chain(backends))
+    let setting = "A setting of the backend, as in `[state]`.";
+    let backends = backends::attributes().map(|(name, ty)| (name, given(ty, setting)));
+    schema("state", "The outputs of another state.", own.into_iter().chain(backends))
 }
 
 fn http() -> TypeSchema {
-    let optional = |ty| attribute(ty, Presence::Optional);
+    let url = given(Type::String, "The http or https address.");
+    let statuses = Type::List(Box::new(Type::Integer));
     let attributes = [
-        ("url", attribute(Type::String, Presence::Required)),
-        ("headers", optional(Type::map(Type::String))),
-        ("expected_status", optional(Type::List(Box::new(Type::Integer)))),
-        ("timeout", optional(Type::String)),
-        ("sensitive", optional(Type::Boolean)),
-        ("status", attribute(Type::Integer, Presence::Computed)),
-        ("body", attribute(Type::String, Presence::Computed)),
-        ("json", attribute(Type::Any, Presence::Computed)),
+        ("url", Attribute { presence: Presence::Required, ..url }),
+        ("headers", given(Type::map(Type::String), "The headers to send.")),
+        ("expected_status", given(statuses, "The statuses to take; default: 200 to 299.")),
+        ("timeout", given(Type::String, "The longest wait, such as `10s`; default: `30s`.")),
+        ("sensitive", given(Type::Boolean, "False: the answer to a secret is no secret.")),
+        ("status", read(Type::Integer, "The status of the answer.")),
+        ("body", read(Type::String, "The body of the answer.")),
+        ("json", read(Type::Any, "The value of the body; null where it is no JSON.")),
     ];
-    schema("http", attributes)
+    schema("http", "The answer to a GET.", attributes)
 }
 
-fn attribute(ty: Type, presence: Presence) -> Attribute {
-    Attribute { presence, ..Attribute::new(ty) }
+/// An attribute that a block may give.
+fn given(ty: Type, description: &str) -> Attribute {
+    let presence = Presence::Optional;
+    Attribute { presence, description: description.to_owned(), ..Attribute::new(ty) }
+}
+
+/// An attribute that is read.
+fn read(ty: Type, description: &str) -> Attribute {
+    Attribute { presence: Presence::Computed, ..given(ty, description) }
 }
 
 fn schema(
     name: &str,
+    description: &str,
     attributes: impl IntoIterator<Item = (&'static str, Attribute)>,
 ) -> TypeSchema {
     let attributes = attributes.into_iter().map(|(name, attribute)| (Name::from(name), attribute));
     TypeSchema {
         name: name.into(),
-        description: String::new(),
+        description: description.to_owned(),
         attributes: attributes.collect::<BTreeMap<_, _>>(),
         create: Vec::new(),
         update: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::{listed, plainly, shown};
 use crate::address::{Address, AddressError, Block};
-use crate::diagnostics::{Diagnostic, Span};
+use crate::diagnostics::{Advice, Diagnostic, Span};
 use crate::types::Type;
 
 /// A key of an object that is computed.
@@ -211,11 +211,11 @@ pub fn import_not_known(key: &str, why: &str, at: Span) -> Diagnostic {
 }
 
 /// An import to a resource that the spec does not have.
-pub fn import_of_nothing(block: &Block, help: String, at: Span) -> Diagnostic {
+pub fn import_of_nothing(block: &Block, advice: Advice, at: Span) -> Diagnostic {
     Diagnostic::error("import to an unknown resource")
         .at(at)
         .label(format!("there is no resource `{}`", shown(&block.to_string())))
-        .help(help)
+        .help(advice)
 }
 
 /// An import with a key where there are none, or without one.
@@ -367,8 +367,8 @@ pub fn bad_address(error: &AddressError, at: Span) -> Diagnostic {
 }
 
 /// The address of a resource that is not there.
-pub fn no_resource(message: &str, help: String, at: Span) -> Diagnostic {
-    Diagnostic::error("unknown resource").at(at).label(message.to_owned()).help(help)
+pub fn no_resource(message: &str, advice: Advice, at: Span) -> Diagnostic {
+    Diagnostic::error("unknown resource").at(at).label(message.to_owned()).help(advice)
 }
 
 /// The address of an instance of a resource that has no instances by key.

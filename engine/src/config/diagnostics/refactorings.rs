@@ -2,7 +2,7 @@
 
 use super::shown;
 use crate::address::{AddressPattern, Block, ModulePath, MoveRuleError};
-use crate::diagnostics::{Diagnostic, Span};
+use crate::diagnostics::{Advice, Diagnostic, Span};
 
 /// Two addresses between which nothing can move.
 pub fn no_move(why: MoveRuleError, to: Span, from: Span) -> Diagnostic {
@@ -73,11 +73,11 @@ pub fn moved_and_declared(block: &Block, at: Span, header: Option<Span>) -> Diag
 }
 
 /// A move to a resource that the spec does not have.
-pub fn move_to_nothing(block: &Block, help: String, at: Span) -> Diagnostic {
+pub fn move_to_nothing(block: &Block, advice: Advice, at: Span) -> Diagnostic {
     Diagnostic::error("a move to an unknown resource")
         .at(at)
         .label(format!("there is no resource `{}`", shown(&block.to_string())))
-        .help(help)
+        .help(advice)
 }
 
 /// A move to a module that holds nothing.

@@ -1,7 +1,7 @@
 //! Errors of the text of a spec: TOML, tables, keys and names.
 
 use super::shown;
-use crate::diagnostics::{Diagnostic, Span};
+use crate::diagnostics::{Advice, Diagnostic, Span};
 use crate::expression::ExprError;
 
 /// Every file is within the limit, all of them together are not.
@@ -45,9 +45,16 @@ pub fn syntax(at: Option<Span>, message: &str) -> Diagnostic {
 
 /// A reference without quotes, which TOML takes for the beginning of another value.
 pub fn bare_reference(at: Span, reference: &str) -> Diagnostic {
-    Diagnostic::error("a reference without quotes").at(at).label("TOML knows no references").help(
-        format!("a reference stands in `${{…}}` and in quotes: \"${{{}}}\"", shown(reference)),
-    )
+    let quote = if reference.contains('"') { '\'' } else { '"' };
+    let written = |reference: &str| format!("{quote}${{{reference}}}{quote}");
+    Diagnostic::error("a reference without quotes")
+        .at(at)
+        .label("TOML knows no references")
+        .help(format!(
+            "a reference stands in `${{…}}` and in quotes: {}",
+            written(&shown(reference))
+        ))
+        .meant(reference, written(reference))
 }
 
 /// A file in the language of Terraform.
@@ -64,6 +71,7 @@ pub fn text_like_address(text: &str, at: Span) -> Diagnostic {
         .at(at)
         .label("this is plain text, and no reference")
         .help(format!("if it is meant as a reference, write \"${{{}}}\"", shown(text)))
+        .meant(text, format!("${{{text}}}"))
 }
 
 /// The advice where a quote inside an expression ends the string around it.
@@ -158,7 +166,9 @@ pub fn bad_number(at: Span) -> Diagnostic {
 pub fn expression(error: &ExprError, at: Span) -> Diagnostic {
     let diagnostic = Diagnostic::error(error.message.clone()).at(at);
     match &error.help {
-        Some(help) => diagnostic.help(help.clone()),
+        Some(text) => {
+            diagnostic.help(Advice { text: text.clone(), correction: error.meant.clone() })
+        }
         None => diagnostic,
     }
 }

@@ -316,15 +316,15 @@ proptest::proptest! {
 
 #[test]
 fn references_without_quotes() {
-    for (line, reference) in [
-        ("template_id = template.worker.id", "template.worker.id"),
-        ("x = var.env # text", "var.env"),
-        ("x = endpoint.a[\"eu\"].id", "endpoint.a[\"eu\"].id"),
+    for (line, written) in [
+        ("template_id = template.worker.id", "\"${template.worker.id}\""),
+        ("x = var.env # text", "\"${var.env}\""),
+        ("x = endpoint.a[\"eu\"].id", "'${endpoint.a[\"eu\"].id}'"),
     ] {
         let (sources, files) = sources(&format!("[resource.value.a]\n{line}\n"));
         let (_, diagnostics) = parse(&sources, &files);
         let lines = lines(&sources, &diagnostics);
-        let help = format!("a reference stands in `${{…}}` and in quotes: \"${{{reference}}}\"");
+        let help = format!("a reference stands in `${{…}}` and in quotes: {written}");
         assert!(lines.contains("error: a reference without quotes"), "{lines}");
         assert!(lines.contains(&help), "{lines}");
     }

@@ -2,7 +2,7 @@
 
 use super::{Checker, member};
 use crate::address::Name;
-use crate::diagnostics::nearest;
+use crate::diagnostics::{Advice, nearest};
 use crate::expression::typing::{end_of, item_of, type_word};
 use crate::expression::{Access, Expr, Kind, Range, Root};
 use crate::types::{Field, Type};
@@ -61,16 +61,17 @@ impl Checker<'_> {
     ) -> Type {
         let whose = subject.and_then(name_of).map_or("this".to_owned(), |name| format!("`{name}`"));
         let names: Vec<&str> = fields.keys().map(|name| &**name).collect();
-        let help = match nearest(name, names.iter().copied()) {
-            Some(known) => Some(format!("did you mean `{known}`?")),
-            None if names.is_empty() => None,
+        let message = format!("{whose} has no attribute `{name}`");
+        match nearest(name, names.iter().copied()) {
+            Some(known) => self.advise(place, message, Advice::meant(name, known)),
+            None if names.is_empty() => self.wrong(place, message, None),
             None => {
                 let more = if names.len() > NAMES_MAX { ", …" } else { "" };
                 let names = &names[..names.len().min(NAMES_MAX)];
-                Some(format!("there are: {}{more}", names.join(", ")))
+                let help = format!("there are: {}{more}", names.join(", "));
+                self.wrong(place, message, Some(help))
             }
-        };
-        self.wrong(place, format!("{whose} has no attribute `{name}`"), help)
+        }
     }
 
     /// An attribute of all instances of a resource at once.

@@ -22,6 +22,7 @@ impl Types for Declared {
                 other => Err(Unresolved {
                     message: format!("there is no variable `{other}`"),
                     help: Some("did you mean `n`?".to_owned()),
+                    meant: None,
                 }),
             },
             Root::EachKey => ty("string"),
@@ -31,9 +32,14 @@ impl Types for Declared {
                 _ => Err(Unresolved {
                     message: format!("there is no resource `{block}`"),
                     help: None,
+                    meant: None,
                 }),
             },
-            _ => Err(Unresolved { message: "there is no such name".to_owned(), help: None }),
+            _ => Err(Unresolved {
+                message: "there is no such name".to_owned(),
+                help: None,
+                meant: None,
+            }),
         }
     }
 

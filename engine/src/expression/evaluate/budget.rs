@@ -109,7 +109,7 @@ fn refused(excess: &Excess, range: Range) -> ExprError {
             "give what is secret or known only after apply fewer computations in a row",
         ),
     };
-    ExprError { range, message, help: Some(help.to_owned()) }
+    ExprError { range, message, help: Some(help.to_owned()), meant: None }
 }
 
 enum Excess {

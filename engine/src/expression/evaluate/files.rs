@@ -109,6 +109,7 @@ fn read_template(text: &str, given: &[(Name, Part)]) -> Result<Expr, ExprError> 
             range: part.range,
             message,
             help: Some(help),
+            meant: None,
         };
         let found = match &part.kind {
             Kind::Root(Root::Named(name)) if !own.contains(&name) => {

@@ -445,5 +445,5 @@ fn as_known_pair(pair: &Value) -> Option<(Expr, Expr)> {
 }
 
 fn error(range: Range, message: String, help: &str) -> ExprError {
-    ExprError { range, message, help: Some(help.to_owned()) }
+    ExprError { range, message, help: Some(help.to_owned()), meant: None }
 }

@@ -70,6 +70,7 @@ fn too_much(at: usize) -> ExprError {
             "more than {LEVELS_MAX} brackets stand in each other, or texts between `<<` markers, in what is computed"
         ),
         help: Some("name a part of it as a local, and refer to that".to_owned()),
+        meant: None,
     }
 }
 

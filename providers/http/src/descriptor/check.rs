@@ -410,6 +410,7 @@ fn bad_type(key: &str, ty: &Type) -> ExprError {
         range: engine::expression::Range::default(),
         message: format!("`{key}` is of type {ty}, not boolean"),
         help: None,
+        meant: None,
     }
 }
 
@@ -475,7 +476,7 @@ impl check::Types for AttributeTypes<'_> {
 }
 
 fn unresolved(name: &str, help: &str) -> check::Unresolved {
-    check::Unresolved { message: format!("there is no `{name}` here"), help: Some(help.to_owned()) }
+    check::Unresolved::advised(format!("there is no `{name}` here"), help)
 }
 
 fn holds_text(ty: &Type) -> bool {
