@@ -1,6 +1,8 @@
 //! `plumb provider`: descriptors written from `OpenAPI` documents manage the service that the documents describe.
 
-use crate::harness::{KEY, Project, Service, data, http};
+use std::process::Stdio;
+
+use crate::harness::{KEY, Project, Service, data, http, wait_for};
 
 /// A project whose descriptor comes from the document of one interface of a service, as it is.
 fn described(service: &Service, interface: &str, resources: &str) -> Project {
@@ -116,4 +118,68 @@ fn providers_are_listed_and_shown() {
     assert!(by_name.contains("record_set: "), "{by_name}");
     let unknown = project.run(&["provider", "show", "powerdns"]).expect(1).said();
     assert!(unknown.contains("did you mean `catalog:powerdns`?"), "{unknown}");
+}
+
+/// Values for the types of version 1 that bounds alone do not tell.
+const VALUES: &str = "[networkvolume]\ndata_center_id = \"EU-RO-1\"\nsize = 20\n[networkvolume.change]\nsize = 30\n\
+                      [template]\nimage_name = \"worker:1\"\n";
+
+#[test]
+fn a_written_descriptor_passes_the_suite_of_providers() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let project = described(&service, "PLUMB_SERVERLESS_REST_URL", "");
+    project.write("values.toml", VALUES);
+    let url = &service.environment["PLUMB_SERVERLESS_REST_URL"];
+    let test =
+        ["provider", "test", "acme.provider.toml", "--against", url, "--values", "values.toml"];
+    let types = ["--type", "networkvolume", "--type", "template"];
+    let table = project.run(&[&test[..], &types].concat()).expect(0).stdout;
+    let rows: Vec<&str> = table.lines().collect();
+    assert_eq!(
+        rows,
+        [
+            "type           create  show    update  delete  refuse",
+            "networkvolume  ok      ok      ok      ok      ok",
+            "template       ok      ok      ok      ok      ok",
+        ]
+    );
+    assert_eq!(service.names("/networkvolumes"), [""; 0]);
+    assert!(!project.path("acme.objects.jsonl").exists());
+
+    let wrong = VALUES.replace("EU-RO-1", "NOWHERE");
+    project.write("values.toml", &wrong);
+    let refused = project.run(&[&test[..], &types].concat()).expect(1);
+    assert!(refused.stdout.contains("networkvolume: create: "), "{}", refused.said());
+    assert!(!project.path("acme.objects.jsonl").exists(), "a refusal leaves nothing");
+    let unknown = project.run(&[&test[..], &["--type", "networkvolumes"]].concat()).expect(1);
+    assert!(unknown.said().contains("did you mean `networkvolume`?"), "{}", unknown.said());
+}
+
+#[test]
+fn what_a_killed_test_made_is_deleted_by_the_next_one() {
+    let folder = data();
+    let service = Service::start(folder.path(), &["--fault", "op=mutating,kind=latency:40"]);
+    let project = described(&service, "PLUMB_SERVERLESS_REST_URL", "");
+    project.write("values.toml", VALUES);
+    let url = &service.environment["PLUMB_SERVERLESS_REST_URL"];
+    let test =
+        ["provider", "test", "acme.provider.toml", "--against", url, "--values", "values.toml"];
+    let types = ["--type", "networkvolume", "--type", "template"];
+    for moment in 0..4 {
+        let mut command = project.command(&[&test[..], &types].concat());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let before = service.mutations().len();
+        wait_for("a call", || {
+            service.mutations().len() > before + moment || child.try_wait().unwrap().is_some()
+        });
+        child.kill().unwrap();
+        let has_ended = child.wait().unwrap().code().is_some();
+        let has_left = project.path("acme.objects.jsonl").exists();
+        assert!(has_left || has_ended, "moment {moment}");
+        project.run(&[&test[..], &["--clean"]].concat()).expect(0);
+        assert_eq!(service.names("/networkvolumes"), [""; 0], "moment {moment}");
+        assert_eq!(service.names("/templates"), [""; 0], "moment {moment}");
+        assert!(!project.path("acme.objects.jsonl").exists());
+    }
 }

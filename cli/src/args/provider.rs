@@ -29,6 +29,33 @@ pub(crate) enum Provider {
         after_help = "Examples:\n  plumb provider from-openapi openapi.json --output acme.provider.toml\n  plumb provider from-openapi swagger.yaml --type zone --type record > dns.provider.toml\n\nThe document is one of OpenAPI 3 or Swagger 2, in JSON or YAML. The descriptor loads as it is; what the document does not tell is marked `# to prove`. Types and attributes that are left out are listed with the reason, on stderr."
     )]
     FromOpenapi(FromOpenapi),
+    /// Try a descriptor against a server: make, read, change and delete objects
+    #[command(
+        after_help = "Examples:\n  plumb provider test acme.provider.toml --against http://127.0.0.1:9000\n  plumb provider test catalog:powerdns --against http://127.0.0.1:8081/api/v1/servers/localhost --values values.toml\n\nObjects of all types, or of those given, are made, and deleted at the end. What a killed run left is deleted by the next one: NAME.objects.jsonl, in this folder, has the objects that are not deleted yet. Use an account with nothing of value in it.\n\nvalues.toml has a table for each type, with the attributes that the objects are made with, such as `[record]`, and `[record.change]` for the update. `\"${zone.id}\"` is an attribute of the zone that was made."
+    )]
+    Test(ProviderTest),
+}
+
+/// `plumb provider test`.
+#[derive(Debug, Args)]
+pub(crate) struct ProviderTest {
+    /// The path of a descriptor, or `catalog:NAME`
+    #[arg(value_name = "DESCRIPTOR")]
+    pub(crate) descriptor: String,
+    /// The address of the server
+    #[arg(long, value_name = "URL")]
+    pub(crate) against: String,
+    /// Only this type, and those above it; may be given more than once
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) types: Vec<String>,
+    /// A file with values for attributes
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) values: Option<PathBuf>,
+    /// Delete what a killed run left, and make nothing
+    #[arg(long)]
+    pub(crate) clean: bool,
+    #[command(flatten)]
+    pub(crate) form: Form,
 }
 
 /// `plumb provider show`.

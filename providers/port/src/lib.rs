@@ -7,6 +7,7 @@
 //! Every provider runs the suite in [`conformance`].
 
 pub mod conformance;
+pub mod sample;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -218,6 +219,20 @@ pub enum Kind {
     Unauthenticated,
     /// The object was made or changed, and the wait after it did not come true in time.
     StillWaiting,
+}
+
+impl Kind {
+    /// Returns true if a create that failed so made nothing.
+    pub fn made_nothing(&self) -> bool {
+        matches!(
+            self,
+            Self::NotFound
+                | Self::Rejected
+                | Self::Throttled
+                | Self::NotSent
+                | Self::Unauthenticated
+        )
+    }
 }
 
 /// A failed call. Its texts hold no key, no address with a key, and no value of an attribute.

@@ -3,8 +3,11 @@
 mod check;
 mod descriptor_file;
 mod from_openapi;
+mod ledger;
 mod list;
+mod sample_values;
 mod show;
+mod test;
 
 use std::path::Path;
 
@@ -18,5 +21,6 @@ pub(crate) fn run(base: &Path, args: &Provider, output: &Output) -> Result<Statu
         Provider::Show(args) => show::run(base, args, output),
         Provider::Check { file } => check::run(base, file, output),
         Provider::FromOpenapi(args) => from_openapi::run(base, args, output),
+        Provider::Test(args) => test::run(base, args, output),
     }
 }

@@ -1,5 +1,7 @@
 //! The calls of a type in words, for people.
 
+use std::collections::BTreeMap;
+
 use engine::address::Name;
 use engine::expression::Kind;
 
@@ -11,6 +13,8 @@ use crate::template::{PARENT, ValueTemplate};
 pub struct Outline {
     /// The type below whose objects its objects stand.
     pub parent: Option<Name>,
+    /// The attributes that repeat those of the parent.
+    pub repeated: BTreeMap<Name, Name>,
     /// The attribute with the id.
     pub key: Name,
     /// The calls, such as `GET /zones/${id}`, each with its use.
@@ -18,11 +22,17 @@ pub struct Outline {
 }
 
 impl Descriptor {
+    /// Returns the settings that give addresses of APIs.
+    pub fn address_settings(&self) -> Vec<&str> {
+        self.apis.values().filter_map(|api| api.address.setting.as_deref()).collect()
+    }
+
     /// Returns the calls of a type. None where there is no such type.
     pub fn outline(&self, ty: &str) -> Option<Outline> {
         let model = self.types.get(ty)?;
         Some(Outline {
             parent: model.parent.as_ref().map(|parent| parent.ty.clone()),
+            repeated: model.parent.iter().flat_map(|parent| parent.attributes.clone()).collect(),
             key: model.key.clone(),
             calls: calls(model),
         })

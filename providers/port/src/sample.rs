@@ -1,0 +1,251 @@
+//! Sample attributes: values for objects that are made only to try a provider.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use engine::address::Name;
+use engine::schema::{Attribute, Constraint, OnChange, Presence, SeenIn, TypeSchema};
+use engine::types::Type;
+use engine::value::{Attributes, Value};
+
+use crate::conformance::{Fixture, Made};
+
+/// What is known about the sample objects of one type.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// The type.
+    pub schema: Arc<TypeSchema>,
+    /// The values that somebody gives for the create.
+    pub given: Attributes,
+    /// The values that somebody gives for the update. Empty: one is chosen.
+    pub changed: Attributes,
+    /// The attributes that repeat those of another type: that type, and its attribute.
+    pub repeated: BTreeMap<Name, (Name, Name)>,
+    /// The text that names of this run hold.
+    pub mark: String,
+}
+
+impl Sample {
+    /// Returns the fixture of the type.
+    pub fn fixture(self) -> Fixture {
+        let (name, sample) = (self.schema.name.clone(), Arc::new(self));
+        let changing = sample.clone();
+        Fixture::trying(
+            &name,
+            move |made| sample.create(made),
+            move |made, object| {
+                if changing.changed.is_empty() {
+                    return Ok(changing.change(&object.attributes));
+                }
+                let given = changing.changed.iter();
+                given.map(|(name, value)| Ok((name.clone(), resolved(value, made)?))).collect()
+            },
+        )
+    }
+
+    /// Returns attributes to create an object with. The error names an attribute without a value.
+    pub fn create(&self, made: &Made) -> Result<Attributes, String> {
+        let mut all = Attributes::new();
+        for (name, attribute) in &self.schema.attributes {
+            if attribute.presence == Presence::Computed {
+                continue;
+            }
+            if let Some(value) = self.given.get(name) {
+                all.insert(name.clone(), resolved(value, made)?);
+            } else if let Some((ty, theirs)) = self.repeated.get(name) {
+                all.insert(name.clone(), of_made(made, ty, theirs)?);
+            } else if attribute.presence == Presence::Required {
+                let value = self.value(name, attribute, made);
+                let value = value.ok_or_else(|| format!("no value is known for `{name}`"))?;
+                all.insert(name.clone(), value);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Returns one attribute with another value than the object has. Empty where no attribute can be changed.
+    pub fn change(&self, object: &Attributes) -> Attributes {
+        let is_changeable = |attribute: &Attribute| {
+            attribute.presence != Presence::Computed
+                && attribute.on_change == OnChange::Update
+                && attribute.seen_in != SeenIn::Never
+                && !attribute.local
+        };
+        let own = self.schema.name_attribute.iter();
+        let others = self.schema.attributes.keys();
+        let names = own.chain(others).filter(|name| is_changeable(&self.schema.attributes[*name]));
+        let mut changes = names.filter_map(|name| {
+            let other = other_value(object.get(name)?, &self.schema.attributes[name])?;
+            Some(Attributes::from([(name.clone(), other)]))
+        });
+        changes.next().unwrap_or_default()
+    }
+
+    fn value(&self, name: &Name, attribute: &Attribute, made: &Made) -> Option<Value> {
+        let referred = name.strip_suffix("_id").and_then(|ty| made.get(ty));
+        if let (Some(object), Type::String) = (referred, &attribute.ty) {
+            return Some(Value::string(&*object.id.0));
+        }
+        value(&attribute.ty, &attribute.constraint, &self.mark)
+    }
+}
+
+/// A value of a type within its bounds. None where the type tells nothing.
+fn value(ty: &Type, constraint: &Constraint, mark: &str) -> Option<Value> {
+    let least = constraint.min.unwrap_or(1.0);
+    Some(match ty {
+        Type::String => match &constraint.one_of {
+            Some(one_of) => Value::string(&**one_of.values.first()?),
+            None => Value::string(&*bounded(mark, constraint)),
+        },
+        #[expect(clippy::cast_possible_truncation, reason = "a bound beyond is refused by the API")]
+        Type::Integer => Value::Integer(least.ceil() as i64),
+        Type::Number => Value::Float(least),
+        Type::Boolean => Value::Bool(false),
+        Type::List(item) | Type::Set(item) => {
+            let inner = Constraint { one_of: constraint.one_of.clone(), ..Constraint::default() };
+            let count = constraint.length_min.unwrap_or_default().min(1);
+            let items = (0..count).map(|_| value(item, &inner, mark));
+            Value::list(items.collect::<Option<_>>()?)
+        }
+        Type::Map(_) => Value::map(Attributes::new()),
+        Type::Object(fields) => {
+            let required = fields.iter().filter(|(_, field)| !field.optional);
+            let values = required.map(|(name, field)| {
+                Some((name.clone(), value(&field.ty, &Constraint::default(), mark)?))
+            });
+            Value::map(values.collect::<Option<_>>()?)
+        }
+        _ => return None,
+    })
+}
+
+/// A text within the bounds of its length.
+fn bounded(text: &str, constraint: &Constraint) -> String {
+    let most = constraint.length_max.unwrap_or(usize::MAX);
+    let cut = text.chars().take(most);
+    let missing = constraint.length_min.unwrap_or_default().saturating_sub(text.chars().count());
+    cut.chain(std::iter::repeat_n('x', missing.min(1000))).collect()
+}
+
+/// Another value than an attribute has, within its bounds.
+fn other_value(value: &Value, attribute: &Attribute) -> Option<Value> {
+    let constraint = &attribute.constraint;
+    match value {
+        Value::Bool(value) => Some(Value::Bool(!value)),
+        Value::Integer(number) => {
+            let fits = |number: &i64| {
+                #[expect(clippy::cast_precision_loss, reason = "a sample is small")]
+                let number = *number as f64;
+                constraint.min.is_none_or(|min| number >= min)
+                    && constraint.max.is_none_or(|max| number <= max)
+            };
+            let others = [number.checked_add(1), number.checked_sub(1)];
+            others.into_iter().flatten().find(fits).map(Value::Integer)
+        }
+        Value::String(text) => {
+            if let Some(one_of) = &constraint.one_of {
+                let other = one_of.values.iter().find(|other| ***other != **text)?;
+                return Some(Value::string(&**other));
+            }
+            let other = format!("{text}2");
+            let fits = constraint.length_max.is_none_or(|max| other.chars().count() <= max);
+            fits.then(|| Value::string(&*other))
+        }
+        _ => None,
+    }
+}
+
+/// A given value with what stands for made objects, such as `${zone.id}`, filled in.
+fn resolved(value: &Value, made: &Made) -> Result<Value, String> {
+    Ok(match value {
+        Value::String(text) => {
+            let inner = text.strip_prefix("${").and_then(|text| text.strip_suffix('}'));
+            match inner.and_then(|inner| inner.split_once('.')) {
+                Some((ty, attribute)) => of_made(made, ty, attribute)?,
+                None => value.clone(),
+            }
+        }
+        Value::List(items) => {
+            let items = items.iter().map(|item| resolved(item, made));
+            Value::list(items.collect::<Result<_, _>>()?)
+        }
+        Value::Map(entries) => {
+            let entries =
+                entries.iter().map(|(name, item)| Ok((name.clone(), resolved(item, made)?)));
+            Value::map(entries.collect::<Result<_, String>>()?)
+        }
+        other => other.clone(),
+    })
+}
+
+/// An attribute of a made object.
+fn of_made(made: &Made, ty: &str, attribute: &str) -> Result<Value, String> {
+    let object = made.get(ty).ok_or_else(|| format!("there is no {ty} to refer to"))?;
+    match object.attributes.get(attribute) {
+        Some(value) => Ok(value.clone()),
+        None if attribute == "id" => Ok(Value::string(&*object.id.0)),
+        None => Err(format!("the {ty} that was made shows no `{attribute}`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::schema::OneOf;
+
+    use super::*;
+
+    fn constraint(text: &str) -> Constraint {
+        let mut constraint = Constraint::default();
+        for part in text.split_whitespace() {
+            let (key, bound) = part.split_once('=').unwrap();
+            match key {
+                "min" => constraint.min = bound.parse().ok(),
+                "max" => constraint.max = bound.parse().ok(),
+                "length_min" => constraint.length_min = bound.parse().ok(),
+                "length_max" => constraint.length_max = bound.parse().ok(),
+                _ => {
+                    let values = bound.split(',').map(Name::from).collect();
+                    constraint.one_of = Some(OneOf { values, separator: None, exclusion: None });
+                }
+            }
+        }
+        constraint
+    }
+
+    #[test]
+    fn values_fit_their_bounds() {
+        for (ty, bounds, expected) in [
+            ("string", "", "\"plumb\""),
+            ("string", "length_max=3", "\"plu\""),
+            ("string", "length_min=7", "\"plumbxx\""),
+            ("string", "one_of=a,b", "\"a\""),
+            ("integer", "", "1"),
+            ("integer", "min=10", "10"),
+            ("boolean", "", "false"),
+            ("list(string)", "", "[]"),
+            ("list(string)", "length_min=1 one_of=x", "[\"x\"]"),
+            ("object{a = integer, b? = string}", "", "{\"a\": 1}"),
+        ] {
+            let ty: Type = ty.parse().unwrap();
+            let found = value(&ty, &constraint(bounds), "plumb").unwrap();
+            assert_eq!(format!("{found:?}"), expected, "{ty} {bounds}");
+        }
+        assert!(value(&Type::Any, &Constraint::default(), "plumb").is_none());
+    }
+
+    #[test]
+    fn other_values_fit_their_bounds() {
+        let other = |value: Value, bounds: &str| {
+            let mut attribute = Attribute::new(Type::Any);
+            attribute.constraint = constraint(bounds);
+            other_value(&value, &attribute)
+        };
+        assert_eq!(other(Value::Integer(3), "max=3"), Some(Value::Integer(2)));
+        assert_eq!(other(Value::Integer(3), "min=3 max=3"), None);
+        assert_eq!(other(Value::string("a"), "one_of=a,b"), Some(Value::string("b")));
+        assert_eq!(other(Value::string("a"), "one_of=a"), None);
+        assert_eq!(other(Value::string("ab"), "length_max=2"), None);
+        assert_eq!(other(Value::Bool(true), ""), Some(Value::Bool(false)));
+    }
+}
