@@ -17,6 +17,7 @@ mod crashes;
 mod data;
 mod drift_write;
 mod editor_client;
+mod editors;
 mod empty_values;
 mod endpoints;
 mod examples;
