@@ -7,7 +7,7 @@ use super::modules::expand::Refactorings;
 use super::names::Names;
 use super::{Document, MoveConfig, RawBlock, RemovalConfig, diagnostics as say, written};
 use crate::address::{Address, AddressPattern, Block, ModulePath, MoveRule};
-use crate::diagnostics::{Diagnostics, Span};
+use crate::diagnostics::{Diagnostic, Diagnostics, Span};
 use crate::value::Value;
 
 /// Reads the moves and holds them against the spec. What the state has is for the planner to look at.
@@ -149,23 +149,28 @@ impl Check<'_, '_> {
     fn destination(&self, config: &MoveConfig, diagnostics: &mut Diagnostics) {
         let to = config.rule.to();
         let Some(module) = to.module() else { return };
-        if self.goes_on(to) || self.names.modules.unknown.iter().any(|it| module.is_within(it)) {
-            return;
+        let Some(mistake) = self.mistake(config, &module) else { return };
+        let is_unknown = self.names.modules.unknown.iter().any(|it| module.is_within(it));
+        if !is_unknown && !self.goes_on(to) {
+            diagnostics.push(mistake);
         }
+    }
+
+    /// The mistake in the address that a move leads to; none where the spec has it.
+    fn mistake(&self, config: &MoveConfig, module: &ModulePath) -> Option<Diagnostic> {
+        let to = config.rule.to();
         let Some(block) = to.block() else {
-            let is_there = |block: &&Block| block.module.is_within(&module);
-            if to.is_module() && !self.document.resources.keys().any(|block| is_there(&block)) {
-                diagnostics.push(say::move_to_no_module(&module, config.to));
-            }
-            return;
+            let is_inside = |block: &Block| block.module.is_within(module);
+            let is_empty = || !self.document.resources.keys().any(is_inside);
+            return (to.is_module() && is_empty())
+                .then(|| say::move_to_no_module(module, config.to));
         };
         let Some(known) = self.names.resources.get(&block) else {
             let help = self.names.resource_help(&block, None);
-            return diagnostics.push(say::move_to_nothing(&block, help, config.to));
+            return Some(say::move_to_nothing(&block, help, config.to));
         };
-        if !config.rule.keeps_keys() && to.has_key() != known.keyed {
-            diagnostics.push(say::move_key(&block, known.keyed, config.to));
-        }
+        let is_other_kind = !config.rule.keeps_keys() && to.has_key() != known.keyed;
+        is_other_kind.then(|| say::move_key(&block, known.keyed, config.to))
     }
 
     /// Returns true if another move, or a removal, begins where a move ends.
