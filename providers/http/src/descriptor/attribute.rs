@@ -13,7 +13,7 @@ use super::api::path;
 use super::model::{AttributeModel, Naming, WireShape};
 use super::reader::{Keys, Node, Reader};
 use super::texts::{filled, value_template};
-use super::{Context, diagnostics, unset};
+use super::{Context, diagnostics, image, unset};
 use crate::codec::{self, Codec};
 
 pub(super) fn read(
@@ -75,8 +75,9 @@ pub(super) fn read(
         None => unset::to_server_value(&schema),
     };
     let merges = merges(reader, &mut keys, &schema, &wires);
+    let image = image::read(reader, &mut keys, &ty);
     keys.finish(reader);
-    Some(AttributeModel { schema, header, wires, merges })
+    Some(AttributeModel { schema, header, wires, merges, image })
 }
 
 /// Reads `header`: the header of an answer that shows the attribute. Lists show one for all their objects.

@@ -10,6 +10,7 @@ mod call;
 mod check;
 mod diagnostics;
 mod headers;
+mod image;
 pub(crate) mod model;
 mod outline;
 mod parent;

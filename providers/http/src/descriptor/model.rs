@@ -293,6 +293,8 @@ pub(crate) struct AttributeModel {
     pub(crate) wires: BTreeMap<Name, WireShape>,
     /// True if the API merges what it is sent into what it has: a key goes where it is sent as null.
     pub(crate) merges: bool,
+    /// The place that says that it names a container image.
+    pub(crate) image: Option<Span>,
 }
 
 impl AttributeModel {

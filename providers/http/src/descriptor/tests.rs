@@ -78,6 +78,7 @@ fn all_mistakes_in_one_go() {
 fn names_must_be_there() {
     let text = GOOD
         .replace("\"${size}\"", "\"${siez}\"")
+        .replace("type = \"integer\"", "type = \"integer\", image = true")
         .replace("sends = { name = \"${name}\" }", "sends = { nmae = \"${name}\" }")
         + r#"
 [[type.thing.rule]]
@@ -90,6 +91,7 @@ message = "${this}"
     insta::assert_snapshot!(said(&text), @"
 14:12 type `thing`: the phase names the attribute `siez`, which it lacks -> did you mean `size`?
 15:12 type `thing`: the phase names the attribute `nmae`, which it lacks -> did you mean `name`?
+22:36 the attribute names no image [it is of type integer] -> leave it out: the name of an image is a string
 24:1 type `thing`: an expression does not hold [`new` has no attribute `sice`] -> did you mean `size`?
 27:1 type `thing`: an expression does not hold [`assert` is of type integer, not boolean]
 27:1 type `thing`: an expression does not hold [there is no `this` here] -> a rule sees `old`, `new` and `action`

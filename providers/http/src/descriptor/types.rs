@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use engine::address::{Name, RESERVED_TYPES, is_name};
 use engine::diagnostics::Span;
 use engine::journal::ProgramKind;
-use engine::schema::{Identity, Presence, ReplaceOrder};
+use engine::schema::{Identity, Presence, ReplaceOrder, Rule};
 
 use super::model::{AttributeModel, Header, ProgramModel, TypeModel};
 use super::reader::{Keys, Node, Reader, named};
-use super::{Context, attribute, call, check, diagnostics, headers, parent, program};
+use super::{Context, attribute, call, check, diagnostics, headers, image, parent, program};
 use crate::template::names;
 
 pub(super) fn read(
@@ -56,7 +56,7 @@ pub(super) fn read(
         [("delete_first", ReplaceOrder::DeleteFirst), ("create_first", ReplaceOrder::CreateFirst)];
     let replace =
         keys.node("replace").and_then(|node| reader.word(node, "replace", &replace_words));
-    let (rule_spans, rules) = program::rules(reader, keys.node("rule")).into_iter().unzip();
+    let (rule_spans, rules) = rules(reader, &mut keys, &attributes);
     let name_attribute = keys.text(reader, "name_attribute");
     let name_attribute = name_attribute.unwrap_or_else(|| known_by(&attributes, &identity));
     let of = |kind| {
@@ -88,6 +88,16 @@ pub(super) fn read(
     keys.finish(reader);
     check::type_model(reader, (name, span), &model);
     Some(model)
+}
+
+/// The rules of the type, and those about its images, each with its place.
+fn rules(
+    reader: &mut Reader,
+    keys: &mut Keys<'_>,
+    attributes: &BTreeMap<Name, AttributeModel>,
+) -> (Vec<Span>, Vec<Rule>) {
+    let own = program::rules(reader, keys.node("rule")).into_iter();
+    own.chain(image::rules(attributes)).unzip()
 }
 
 fn check_name(reader: &mut Reader, name: &str, span: Span) {
