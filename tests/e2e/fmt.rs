@@ -49,8 +49,13 @@ fn what_is_no_toml_is_said_with_its_line_and_stays() {
     assert!(said.contains("there is no spec in empty"), "{said}");
 }
 
+/// So have the specs that Plumb writes.
 #[test]
 fn the_examples_have_the_layout() {
+    let written = Project::new("");
+    std::fs::remove_file(written.path("plumb.toml")).unwrap();
+    written.run(&["init"]).expect(0);
+    written.run(&["fmt", "--check"]).expect(0);
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let examples = examples.to_str().unwrap();
     let run = Project::new("").run(&["fmt", "--check", examples]).expect(0);

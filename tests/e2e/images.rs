@@ -45,3 +45,18 @@ fn the_warning_says_how_to_pin_the_image_and_stops_nothing() {
     let again = project.run(&["plan", "--detailed-exitcode"]).expect(0).said();
     assert!(!again.contains("has no version"), "{again}");
 }
+
+/// Version 2 of the service also has images at its endpoints.
+#[test]
+fn images_of_version_2_are_looked_at_where_they_are_named() {
+    let project = Project::new(
+        "[provider.serverless]\nlocal = true\nversion = \"v2\"\n\
+         [resource.endpoint.own]\nname = \"own-image\"\nimage_name = \"worker\"\ngpu_ids = \"ADA_24\"\n\
+         [resource.template.pinned]\nname = \"pinned\"\nimage_name = \"worker:1\"\n\
+         [resource.endpoint.copied]\nname = \"copied\"\ntemplate_id = \"${template.pinned.id}\"\n\
+         gpu_ids = \"ADA_24\"\n",
+    );
+    let said = project.run(&["validate"]).expect(0).said();
+    assert_eq!(said.matches("has no version").count(), 1, "{said}");
+    assert!(said.contains("plumb.toml:6:14"), "{said}");
+}
