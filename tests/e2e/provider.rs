@@ -183,3 +183,48 @@ fn what_a_killed_test_made_is_deleted_by_the_next_one() {
         assert!(!project.path("acme.objects.jsonl").exists());
     }
 }
+
+#[test]
+fn marks_are_settled_on_a_server_and_comments_stay() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let resources = "[resource.network_volume.models]\nname = \"models\"\nsize = 20\ndata_center = \"EU-RO-1\"\n\
+                     [resource.template.worker]\nname = \"worker\"\nimage = \"worker:1\"\n";
+    let project = described(&service, "PLUMB_SERVERLESS_QUEUE_URL", resources);
+    project.write("values.toml", "[network_volume]\ndata_center = \"EU-RO-1\"\n");
+    let written = std::fs::read_to_string(project.path("acme.provider.toml")).unwrap();
+    let own = "# A comment of one's own.\n";
+    project.write("acme.provider.toml", format!("{own}{written}"));
+    let url = &service.environment["PLUMB_SERVERLESS_QUEUE_URL"];
+    let prove =
+        ["provider", "prove", "acme.provider.toml", "--against", url, "--values", "values.toml"];
+    let types = ["--type", "network_volume", "--type", "template"];
+    let said = project.run(&[&prove[..], &types].concat()).expect(0).stdout;
+    for fact in [
+        "network_volume                  names are not unique, and can change",
+        "network_volume.data_center      an update does not change it",
+        "template                        names are unique",
+        "template.registry               the server fills in nothing",
+    ] {
+        assert!(said.contains(fact), "{fact}: {said}");
+    }
+    let settled = std::fs::read_to_string(project.path("acme.provider.toml")).unwrap();
+    assert!(settled.starts_with(own));
+    assert!(settled.contains("identity = \"one_time_name\"\n"), "{settled}");
+    assert!(settled.contains("unique_name = true"), "{settled}");
+    let marks = |text: &str, ty: &str| {
+        let from = text.find(&format!("[type.{ty}]")).unwrap();
+        let to = text[from + 1..].find("\n[type.").map_or(text.len(), |at| from + 1 + at);
+        let to = text[to + 1..].find("\n[type.").map_or(text.len(), |at| to + 1 + at);
+        text[from..to].matches("# to prove").count()
+    };
+    assert!(marks(&written, "template") > 5);
+    assert_eq!(marks(&settled, "network_volume"), 0, "{settled}");
+    assert_eq!(marks(&settled, "template"), 1, "fields of mounts are left: {settled}");
+    assert!(!project.path("acme.objects.jsonl").exists());
+    let (_, left) = http("GET", &format!("{url}/network-volumes"), None);
+    assert!(!left.contains("plumb-"), "{left}");
+
+    let spec = std::fs::read_to_string(project.path("plumb.toml")).unwrap();
+    lives(&project, &spec, ("size = 20", "size = 30"));
+}

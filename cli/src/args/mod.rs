@@ -17,7 +17,7 @@ pub(crate) use plans::{
     Adopt, Apply, Check, Console, Destroy, Drift, Graph, GraphFormat, Import, Plan, Planning,
     Running, Test, Validate,
 };
-pub(crate) use provider::{FromOpenapi, Provider, ProviderShow, ProviderTest};
+pub(crate) use provider::{FromOpenapi, Provider, ProviderShow, ProviderTest, Trial};
 pub(crate) use serve::{KeyCommand, KeyCreate, Serve, ServeCommand, ServiceFolder};
 pub(crate) use shared::{FolderArg, Form, PlanFormat, SpecArgs, duration};
 pub(crate) use state::{OutputArgs, Resolve, Show, State, Unlock};

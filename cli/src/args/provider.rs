@@ -34,12 +34,26 @@ pub(crate) enum Provider {
         after_help = "Examples:\n  plumb provider test acme.provider.toml --against http://127.0.0.1:9000\n  plumb provider test catalog:powerdns --against http://127.0.0.1:8081/api/v1/servers/localhost --values values.toml\n\nObjects of all types, or of those given, are made, and deleted at the end. What a killed run left is deleted by the next one: NAME.objects.jsonl, in this folder, has the objects that are not deleted yet. Use an account with nothing of value in it.\n\nvalues.toml has a table for each type, with the attributes that the objects are made with, such as `[record]`, and `[record.change]` for the update. `\"${zone.id}\"` is an attribute of the zone that was made."
     )]
     Test(ProviderTest),
+    /// Find out on a server what a descriptor marks `# to prove`, and write it down
+    #[command(
+        after_help = "Examples:\n  plumb provider prove acme.provider.toml --against http://127.0.0.1:9000 --values values.toml\n\nObjects are made for it and deleted at the end, as by `plumb provider test`. Settled marks are removed from the descriptor, and what follows from them is changed there; comments and order stay. The marks that are left are listed with the reason."
+    )]
+    Prove(Trial),
 }
 
 /// `plumb provider test`.
 #[derive(Debug, Args)]
 pub(crate) struct ProviderTest {
-    /// The path of a descriptor, or `catalog:NAME`
+    #[command(flatten)]
+    pub(crate) trial: Trial,
+    #[command(flatten)]
+    pub(crate) form: Form,
+}
+
+/// A descriptor, and a server to try it on.
+#[derive(Debug, Args)]
+pub(crate) struct Trial {
+    /// The path of a descriptor; for `test`, also `catalog:NAME`
     #[arg(value_name = "DESCRIPTOR")]
     pub(crate) descriptor: String,
     /// The address of the server
@@ -54,8 +68,6 @@ pub(crate) struct ProviderTest {
     /// Delete what a killed run left, and make nothing
     #[arg(long)]
     pub(crate) clean: bool,
-    #[command(flatten)]
-    pub(crate) form: Form,
 }
 
 /// `plumb provider show`.

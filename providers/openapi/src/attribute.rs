@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use crate::marks::{FILLED, NO_UPDATE};
 use crate::names::one_line;
 use crate::shape::{Kind, Property, Shape, Shapes};
 use crate::types::{Naming, Types};
@@ -153,7 +154,7 @@ fn given<'a>(
             Some(default) => draft.add("default", &default),
             None if is_shown => {
                 draft.add("server_default", "true");
-                draft.proofs.push("whether a value is filled in");
+                draft.proofs.push(FILLED);
             }
             None => {}
         }
@@ -165,7 +166,7 @@ fn given<'a>(
         draft.replaces = true;
         draft.add("on_change", "\"replace\"");
         if around.has_update && !around.is_key {
-            draft.proofs.push("no update takes it");
+            draft.proofs.push(NO_UPDATE);
         }
     }
     bounds(draft, shape);
@@ -184,7 +185,7 @@ impl AttributeDraft {
     pub(crate) fn require(&mut self) {
         self.presence = Presence::Required;
         self.keys.retain(|(key, _)| !matches!(*key, "default" | "server_default"));
-        self.proofs.retain(|proof| *proof != "whether a value is filled in");
+        self.proofs.retain(|proof| *proof != FILLED);
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::attribute::{AttributeDraft, Parameter, Presence, quoted};
 use crate::candidate::{CallDraft, Candidate, Management};
+use crate::marks::NAMES;
 use crate::object::{Found, Objects};
 use crate::operation::{Body, Method, Operation, parameter_schema};
 use crate::paging::{Paging, paging};
@@ -53,10 +54,7 @@ fn identity(create: Operation<'_>, is_client: bool) -> Line {
     match header {
         _ if is_client => Line::sure("\"client_id\"".to_owned()),
         Some((name, _)) => Line::sure(format!("{{ idempotency_key = {} }}", quoted(name))),
-        None => Line {
-            value: "\"ask\"".to_owned(),
-            proof: Some("whether names are unique, or can change".to_owned()),
-        },
+        None => Line { value: "\"ask\"".to_owned(), proof: Some(NAMES.to_owned()) },
     }
 }
 

@@ -5,6 +5,7 @@
 //! test of the API behind the provider, and it needs one that is safe to write to.
 
 mod calls;
+mod trial;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ pub use calls::clean_up;
 use calls::{
     Change, Step, completed, create, end, merge, nonce, observe, program, refusals, type_schema,
 };
+pub use trial::{Attempt, change, make, remove};
 
 use crate::{Object, Provider};
 

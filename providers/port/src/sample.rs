@@ -81,6 +81,11 @@ impl Sample {
         changes.next().unwrap_or_default()
     }
 
+    /// Returns another value than an attribute has. None where its type or its bounds leave none.
+    pub fn other(&self, name: &str, value: &Value) -> Option<Value> {
+        other_value(value, self.schema.attributes.get(name)?)
+    }
+
     fn value(&self, name: &Name, attribute: &Attribute, made: &Made) -> Option<Value> {
         let referred = name.strip_suffix("_id").and_then(|ty| made.get(ty));
         if let (Some(object), Type::String) = (referred, &attribute.ty) {

@@ -5,9 +5,11 @@ mod descriptor_file;
 mod from_openapi;
 mod ledger;
 mod list;
+mod prove;
 mod sample_values;
 mod show;
 mod test;
+mod trial;
 
 use std::path::Path;
 
@@ -22,5 +24,6 @@ pub(crate) fn run(base: &Path, args: &Provider, output: &Output) -> Result<Statu
         Provider::Check { file } => check::run(base, file, output),
         Provider::FromOpenapi(args) => from_openapi::run(base, args, output),
         Provider::Test(args) => test::run(base, args, output),
+        Provider::Prove(args) => prove::run(base, args, output),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use engine::address::Name;
 use engine::expression::Kind;
 
-use super::model::{CallModel, Descriptor, Method, ProgramModel, Request, TypeModel};
+use super::model::{CallModel, Descriptor, Method, ProgramModel, Request, SendsModel, TypeModel};
 use crate::template::{PARENT, ValueTemplate};
 
 /// The calls of a type.
@@ -25,6 +25,13 @@ impl Descriptor {
     /// Returns the settings that give addresses of APIs.
     pub fn address_settings(&self) -> Vec<&str> {
         self.apis.values().filter_map(|api| api.address.setting.as_deref()).collect()
+    }
+
+    /// Returns true if the updates of a type send whatever changed, and no list of attributes.
+    pub fn sends_changes(&self, ty: &str) -> bool {
+        let updates = self.types.get(ty).into_iter().flat_map(|model| &model.update);
+        let mut phases = updates.flat_map(|program| &program.phases);
+        phases.all(|phase| !matches!(phase.sends, SendsModel::These(_)))
     }
 
     /// Returns the calls of a type. None where there is no such type.

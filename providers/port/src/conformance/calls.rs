@@ -19,7 +19,7 @@ pub(super) async fn create(
     desired: &Attributes,
     nonce: &Nonce,
     made: &mut Option<Object>,
-) -> Result<(), String> {
+) -> Result<(), Trouble> {
     let none = Attributes::new();
     let changed = desired.keys().cloned().collect();
     let about = Change { desired, live: &none, changed: &changed };
@@ -64,6 +64,25 @@ pub(super) struct Change<'a> {
     pub(super) changed: &'a BTreeSet<Name>,
 }
 
+/// The reason that a program did not end as it should.
+pub(super) struct Trouble {
+    pub(super) words: String,
+    /// True if the API refused it, and nothing happened.
+    pub(super) is_refusal: bool,
+}
+
+impl From<String> for Trouble {
+    fn from(words: String) -> Self {
+        Self { words, is_refusal: false }
+    }
+}
+
+impl From<Trouble> for String {
+    fn from(trouble: Trouble) -> Self {
+        trouble.words
+    }
+}
+
 /// Performs all phases of the program that applies; after the first phase of a create, the object
 /// must be found by its nonce. `made` is the object that a create has made so far.
 pub(super) async fn program(
@@ -72,7 +91,7 @@ pub(super) async fn program(
     step: &Step<'_>,
     change: &Change<'_>,
     made: &mut Option<Object>,
-) -> Result<Option<Object>, String> {
+) -> Result<Option<Object>, Trouble> {
     let Change { desired, live, changed } = *change;
     let programs = schema.programs(step.kind);
     let judged = match step.kind {
@@ -104,8 +123,14 @@ pub(super) async fn program(
         if step.kind == ProgramKind::Create && reply.as_ref().is_err_and(is_refused) {
             suite.witness.refused(&schema.name)?;
         }
-        let reply = reply.map_err(|error| {
-            complaint(suite, &format!("{:?} phase {phase}", step.kind), &schema.name, &error)
+        let reply = reply.map_err(|error| Trouble {
+            words: complaint(
+                suite,
+                &format!("{:?} phase {phase}", step.kind),
+                &schema.name,
+                &error,
+            ),
+            is_refusal: error.kind == Kind::Rejected,
         })?;
         let known = object.take();
         object = shown(schema, reply)?.map(|new| match known {
@@ -260,7 +285,7 @@ pub(super) async fn end(
     again(suite, &schema, &object.id, &object.attributes).await
 }
 
-async fn delete(
+pub(super) async fn delete(
     suite: &Suite<'_>,
     schema: &TypeSchema,
     object: &Object,
@@ -268,7 +293,7 @@ async fn delete(
     let (none, changed) = (Attributes::new(), BTreeSet::new());
     let about = Change { desired: &none, live: &object.attributes, changed: &changed };
     let step = Step { kind: ProgramKind::Delete, id: Some(&object.id), nonce: None };
-    program(suite, schema, &step, &about, &mut None).await
+    Ok(program(suite, schema, &step, &about, &mut None).await?)
 }
 
 /// Deletes an object that an earlier run made. Nothing is to be done where it is gone.

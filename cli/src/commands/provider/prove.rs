@@ -1,0 +1,243 @@
+//! `plumb provider prove`: what a descriptor marks `# to prove`, found out on objects that are made for it.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+use engine::diagnostics::FileId;
+use engine::schema::SeenIn;
+use engine::value::Value;
+use provider_http::HttpProvider;
+use provider_openapi::{Answer, Mark, Question, marks, settled};
+use provider_port::Object;
+use provider_port::conformance::{Attempt, Made, Suite, change, make, remove};
+use provider_port::sample::Sample;
+use render::safe;
+
+use super::ledger::Ledger;
+use super::trial::{clean, configured, samples, seed};
+use super::{descriptor_file, sample_values};
+use crate::args::Trial;
+use crate::error::{CommandError, Status};
+use crate::output::Output;
+use crate::runtime;
+
+/// The largest descriptor.
+const BYTES_MAX: u64 = 8 * 1024 * 1024;
+
+/// What became of a mark.
+struct Finding {
+    mark: Mark,
+    /// The answer, or why there is none.
+    answer: Result<Answer, String>,
+}
+
+/// A descriptor whose marks are being settled.
+struct Proof<'a> {
+    text: String,
+    args: &'a Trial,
+    ledger: &'a Ledger,
+    made: Made,
+    findings: Vec<Finding>,
+    /// The number of creates so far.
+    creates: usize,
+}
+
+pub(super) fn run(base: &Path, args: &Trial, output: &Output) -> Result<Status, CommandError> {
+    let path = Path::new(&args.descriptor);
+    let text = descriptor_file::text(base, path, BYTES_MAX)?;
+    let file = descriptor_file::read(base, path)?;
+    output.diagnostics(&file.diagnostics, &file.sources);
+    let Some(descriptor) = file.descriptor else { return Ok(Status::Failed) };
+    let values = args.values.as_ref().map(|path| sample_values::read(base, path)).transpose()?;
+    let samples = samples(&descriptor, &values.unwrap_or_default(), &args.types)?;
+    let names = samples.iter().filter_map(|sample| {
+        Some((sample.schema.name.clone(), sample.schema.name_attribute.clone()?))
+    });
+    let (ledger, left) = Ledger::open(base, descriptor.name(), &args.against, names.collect())?;
+    let provider = configured(descriptor, &args.against)?;
+    let (proof, cleaned) = runtime::wait_for(async {
+        clean(&provider, &ledger, left, Some(output)).await?;
+        let (made, findings) = (Made::new(), Vec::new());
+        let mut proof =
+            Proof { text: text.clone(), args, ledger: &ledger, made, findings, creates: 0 };
+        if !args.clean {
+            for sample in &samples {
+                proof.prove(&provider, sample).await;
+            }
+        }
+        let cleaned = clean(&provider, &ledger, ledger.left()?, None).await;
+        Ok(((proof.text, proof.findings), cleaned))
+    })?;
+    let (settled, findings) = proof;
+    output.data(&table(&findings));
+    if settled != text {
+        replace(&base.join(path), path, &settled)?;
+    }
+    let answered = findings.iter().filter(|finding| finding.answer.is_ok()).count();
+    output.talk(&format!(
+        "{}: {answered} of {} marks are settled\n",
+        path.display(),
+        findings.len()
+    ));
+    cleaned.map_err(|error| error.help(format!("{} has what is left", ledger.path().display())))?;
+    ledger.finish()?;
+    Ok(Status::Done)
+}
+
+impl Proof<'_> {
+    /// Settles the marks of one type.
+    async fn prove(&mut self, provider: &HttpProvider, sample: &Sample) {
+        let ty = sample.schema.name.clone();
+        let marks: Vec<Mark> = marks(&self.text).into_iter().filter(|it| *it.ty == *ty).collect();
+        let suite = Suite::new(provider).witness(self.ledger, seed());
+        let object = match self.create(&suite, sample).await {
+            Ok(object) => object,
+            Err(why) => {
+                let failed = |mark| Finding { mark, answer: Err(why.clone()) };
+                self.findings.extend(marks.into_iter().map(failed));
+                return;
+            }
+        };
+        self.made.insert(ty, object.clone());
+        for mark in marks {
+            let answer = match mark.question {
+                None => Err("look at it by hand".to_owned()),
+                Some(Question::IsFilled) => filled(sample, &mark, &object),
+                Some(Question::IsFixed) => self.fixed(sample, &mark, &object).await,
+                Some(Question::IsUnique) => self.unique(&suite, sample, &object).await,
+            };
+            let answer = answer.and_then(|answer| {
+                let text = settled(&self.text, &mark, answer).filter(|text| loads(text));
+                self.text = text.ok_or("the descriptor has another form here")?;
+                Ok(answer)
+            });
+            self.findings.push(Finding { mark, answer });
+        }
+    }
+
+    async fn create(&mut self, suite: &Suite<'_>, sample: &Sample) -> Result<Object, String> {
+        let wanted = sample.create(&self.made)?;
+        self.creates += 1;
+        match make(suite, &sample.schema.name, self.creates, wanted).await? {
+            Attempt::Made(object) => Ok(object),
+            Attempt::Refused(why) => Err(why),
+        }
+    }
+
+    /// Changes an attribute by a descriptor that allows it.
+    async fn fixed(&self, sample: &Sample, mark: &Mark, object: &Object) -> Result<Answer, String> {
+        let name = mark.attribute.as_deref().unwrap_or_default();
+        let value = object.attributes.get(name).filter(|value| !value.is_null());
+        let value = value.ok_or("no answer shows it")?;
+        let other = sample.changed.get(name).cloned().or_else(|| sample.other(name, value));
+        let other = other.ok_or("no other value is known: give one in `change` of --values")?;
+        let variant = settled(&self.text, mark, Answer::Otherwise);
+        let variant = variant.ok_or("the descriptor has another form here")?;
+        let (descriptor, _) = provider_http::load(&variant, FileId(0));
+        let descriptor = descriptor.ok_or("the type has no update that may take it")?;
+        let takes_all = descriptor.sends_changes(&sample.schema.name);
+        if !takes_all {
+            return Err("its update sends a list of attributes: try it by hand".to_owned());
+        }
+        let provider = configured(descriptor, &self.args.against).map_err(|error| error.message)?;
+        let suite = Suite::new(&provider).witness(self.ledger, seed());
+        let changes = [(name.into(), other)].into_iter().collect();
+        let is_taken = change(&suite, &sample.schema.name, object, &changes).await?;
+        Ok(if is_taken { Answer::Otherwise } else { Answer::AsWritten })
+    }
+
+    /// Makes a second object with the name of the first.
+    async fn unique(
+        &mut self,
+        suite: &Suite<'_>,
+        sample: &Sample,
+        object: &Object,
+    ) -> Result<Answer, String> {
+        let schema = &sample.schema;
+        let name = schema.name_attribute.as_ref().filter(|name| &***name == "name");
+        let name = name.ok_or("the type has no attribute `name`")?;
+        if object.id.0.contains('|') {
+            return Err("names below a parent are not tried".to_owned());
+        }
+        let mut wanted = sample.create(&self.made)?;
+        let own = object.attributes.get(name).cloned().ok_or("no answer shows the name")?;
+        wanted.insert(name.clone(), own);
+        self.creates += 1;
+        match make(suite, &schema.name, self.creates, wanted).await? {
+            Attempt::Refused(_) => Ok(Answer::Otherwise),
+            Attempt::Made(second) => {
+                remove(suite, &schema.name, &second).await?;
+                let attribute = &schema.attributes[name];
+                let may_change = attribute.on_change == engine::schema::OnChange::Update
+                    && attribute.constraint.length_max.is_none_or(|max| max >= 32)
+                    && !schema.update.is_empty();
+                Ok(if may_change { Answer::NamesChange } else { Answer::AsWritten })
+            }
+        }
+    }
+}
+
+/// Looks at an attribute that was not sent.
+fn filled(sample: &Sample, mark: &Mark, object: &Object) -> Result<Answer, String> {
+    let name = mark.attribute.as_deref().unwrap_or_default();
+    if sample.given.contains_key(name) {
+        return Err("--values gives it, so that it is not left out".to_owned());
+    }
+    let attribute = sample.schema.attributes.get(name).ok_or("there is no such attribute")?;
+    if attribute.seen_in == SeenIn::Never {
+        return Err("no answer shows it".to_owned());
+    }
+    let is_shown = object.attributes.get(name).is_some_and(|value| *value != Value::Null);
+    Ok(if is_shown { Answer::AsWritten } else { Answer::Otherwise })
+}
+
+fn loads(text: &str) -> bool {
+    provider_http::load(text, FileId(0)).0.is_some()
+}
+
+/// Writes a file anew, at once.
+fn replace(path: &Path, shown: &Path, text: &str) -> Result<(), CommandError> {
+    let fail = |error: std::io::Error| {
+        CommandError::new(format!("cannot write {}: {error}", shown.display()))
+    };
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fail)?;
+    file.write_all(text.as_bytes()).map_err(fail)?;
+    file.as_file().sync_all().map_err(fail)?;
+    if let Ok(known) = std::fs::metadata(path) {
+        std::fs::set_permissions(file.path(), known.permissions()).map_err(fail)?;
+    }
+    file.persist(path).map(|_| ()).map_err(|error| fail(error.error))
+}
+
+/// A line for each mark.
+fn table(findings: &[Finding]) -> String {
+    let place = |mark: &Mark| match &mark.attribute {
+        Some(attribute) => format!("{}.{attribute}", mark.ty),
+        None => mark.ty.clone(),
+    };
+    let width = findings.iter().map(|finding| place(&finding.mark).len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for finding in findings {
+        let words = match &finding.answer {
+            Ok(answer) => words(&finding.mark, *answer).to_owned(),
+            Err(why) => format!("not settled ({}): {why}", finding.mark.words),
+        };
+        let line = format!("{:width$}  {words}", place(&finding.mark));
+        let _ = writeln!(text, "{}", safe::capped(&line, 400));
+    }
+    text
+}
+
+fn words(mark: &Mark, answer: Answer) -> &'static str {
+    match (mark.question, answer) {
+        (Some(Question::IsFilled), Answer::AsWritten) => "the server fills in a value",
+        (Some(Question::IsFilled), _) => "the server fills in nothing",
+        (Some(Question::IsFixed), Answer::AsWritten) => "an update does not change it",
+        (Some(Question::IsFixed), _) => "an update changes it",
+        (_, Answer::Otherwise) => "names are unique",
+        (_, Answer::NamesChange) => "names are not unique, and can change",
+        (_, Answer::AsWritten) => "names are not unique, and cannot change",
+    }
+}
