@@ -26,6 +26,7 @@ pub const ENTRIES: &[(&str, Entry)] = &[
     ("job", service::job),
     ("journal", stored::journal),
     ("name", service::name),
+    ("openapi", specs::openapi),
     ("plan", plans::plan),
     ("rest", service::rest),
     ("spec", specs::spec),

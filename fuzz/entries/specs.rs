@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use engine::address::Name;
 use engine::config::resolve::{ResolveInput, resolve_owned};
 use engine::config::{parse, settings};
-use engine::diagnostics::{Diagnostics, FileId, Sources};
+use engine::diagnostics::{Diagnostic, Diagnostics, FileId, Severity, Sources};
 use engine::digest::SealKey;
 use engine::graph::Graph;
 use engine::plan::file;
@@ -14,6 +14,7 @@ use engine::plan::input::{Observations, Options, PlanInput};
 use engine::schema::ProviderSchema;
 use engine::state::Snapshot;
 use provider_http::{HttpProvider, Settings};
+use provider_openapi::{Fault, convert, marks};
 use provider_port::Provider as _;
 use render::Colour;
 use render::view::PlanView;
@@ -90,6 +91,28 @@ pub(crate) fn descriptor(data: &[u8]) {
     match HttpProvider::configure(descriptor, &Settings::new(&environment)) {
         Ok(provider) => drop(provider.schema()),
         Err(found) => show(&found, &sources),
+    }
+}
+
+/// A document of an API: refused in words, or made a descriptor that loads.
+pub(crate) fn openapi(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let load = |text: &str| {
+        let (_, found) = provider_http::load(text, FileId(0));
+        let errors = found.iter().filter(|it| it.severity == Severity::Error);
+        let fault = |found: &Diagnostic| Fault {
+            place: found.span.map_or(0..0, |span| span.start as usize..span.end as usize),
+            message: found.summary.clone(),
+        };
+        errors.map(fault).collect::<Vec<_>>()
+    };
+    match convert(text, &provider_openapi::Options::default(), &load) {
+        Ok(converted) => {
+            assert!(!converted.text.chars().any(|it| it.is_control() && it != '\n'));
+            assert_eq!(load(&converted.text), []);
+            let _count = marks(&converted.text).len();
+        }
+        Err(refusal) => harmless(&refusal.message),
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::marks::{FILLED, NO_UPDATE};
-use crate::names::one_line;
+use crate::names::{is_hidden, one_line};
 use crate::shape::{Kind, Property, Shape, Shapes};
 use crate::types::{Naming, Types};
 
@@ -293,9 +293,16 @@ fn is_alike(given: &str, shown: &str) -> bool {
     }
 }
 
-/// Returns a text as TOML.
+/// Returns a text as TOML, without characters that act on a terminal or hide.
 pub(crate) fn quoted(text: &str) -> String {
-    toml_edit::Value::from(text).to_string()
+    // A string of JSON is one of TOML.
+    let letters = Json::from(text).to_string();
+    let shown = letters.chars().map(|letter| match u32::from(letter) {
+        _ if !is_hidden(letter) => letter.to_string(),
+        code @ ..=0xffff => format!("\\u{code:04x}"),
+        code => format!("\\U{code:08x}"),
+    });
+    shown.collect()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use crate::names::is_hidden;
 use crate::refusal::{self, Refusal};
 use crate::yaml;
 
@@ -38,7 +39,7 @@ impl Document {
             (Some(version), _) if version.starts_with("3.") => false,
             (None, Some(version)) if version == "2.0" || version == "2" => true,
             (Some(version), _) | (None, Some(version)) => {
-                let shown: String = version.chars().take(20).collect();
+                let shown: String = version.chars().filter(|it| !is_hidden(*it)).take(20).collect();
                 return Err(refusal::not_openapi(&format!("version {shown} is not known")));
             }
             (None, None) => {

@@ -146,7 +146,7 @@ pub(crate) fn one_line(text: &str) -> String {
     let text = text.trim();
     let paragraph = text.split("\n\n").next().unwrap_or_default();
     let words = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
-    let words: String = without_links(&words).chars().filter(|it| !it.is_control()).collect();
+    let words: String = without_links(&words).chars().filter(|it| !is_hidden(*it)).collect();
     let sentence = words.find(". ").map_or(words.as_str(), |end| &words[..=end]);
     if sentence.chars().count() <= WORDS_MAX {
         return sentence.to_owned();
@@ -181,6 +181,17 @@ pub(crate) fn made(summary: &str) -> String {
     let article = if article.eq_ignore_ascii_case("an") { "An" } else { "A" };
     let rest = rest.collect::<Vec<_>>().join(" ");
     format!("{article} {}.", rest.trim_end_matches('.'))
+}
+
+/// Returns true if a character acts on a terminal, hides, or turns the text around it.
+pub(crate) fn is_hidden(letter: char) -> bool {
+    letter.is_control()
+        || matches!(
+            letter,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{feff}'
+        )
+        || matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(letter, '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Returns a text with `[words](address)` as the words alone, and without bold marks.
@@ -253,6 +264,15 @@ mod tests {
         ] {
             assert_eq!(provider_name(title), name, "{title}");
         }
+    }
+
+    #[test]
+    fn hidden_characters_are_left_out_or_written_as_codes() {
+        assert_eq!(one_line("a\u{202e}b\u{1b}[2J"), "ab[2J");
+        assert_eq!(
+            crate::attribute::quoted("a\u{202e}\"\u{7f}\u{e0001}"),
+            r#""a\u202e\"\u007f\U000e0001""#
+        );
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The reasons for which no descriptor can be written from a document.
 
+use crate::names::is_hidden;
+
 /// A document that cannot be used, in words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -53,7 +55,8 @@ pub(crate) fn not_openapi(reason: &str) -> Refusal {
 
 /// Refuses a reference to another file or address.
 pub(crate) fn external_reference(reference: &str, place: &str) -> Refusal {
-    let shown: String = reference.chars().take(200).collect();
+    let shown: String = reference.chars().filter(|it| !is_hidden(*it)).take(200).collect();
+    let place: String = place.chars().filter(|it| !is_hidden(*it)).take(300).collect();
     refusal(
         format!("the document refers to another one: `{shown}` at {place}"),
         "bundle all files into one document first, such as with `npx @redocly/cli bundle`; nothing is fetched here",
