@@ -1,6 +1,8 @@
 //! The language server, driven by a client over stdin and stdout as an editor would.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::Stdio;
 use std::time::Instant;
 
 use serde_json::json;
@@ -409,6 +411,26 @@ fn nothing_that_an_editor_sends_ends_the_server() {
     let _answer = editor.answer(id);
     assert!(editor.hover("plumb.toml", "si|ze").contains("integer"));
     editor.end();
+}
+
+#[test]
+fn what_is_no_message_ends_the_server_with_a_reason() {
+    let project = Project::new("");
+    for sent in
+        ["garbage\r\n\r\n", "Content-Length: 99999999999\r\n\r\n{}", "Content-Length: 2\r\n\r\n{}"]
+    {
+        let mut command = project.command(&["lsp"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut server = command.spawn().expect("the binary runs");
+        let mut stdin = server.stdin.take().expect("stdin is a pipe");
+        stdin.write_all(sent.as_bytes()).expect("it listens");
+        // The editor is still there.
+        let output = server.wait_with_output().expect("it ends");
+        drop(stdin);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("what the editor sent cannot be read"), "{sent}: {said}");
+        assert!(!output.status.success() && output.stdout.is_empty(), "{sent}");
+    }
 }
 
 /// Ten thousand resources: nothing that is typed waits for them to be read. The release build is measured by

@@ -7,6 +7,7 @@ mod answers;
 mod documents;
 mod folders;
 mod reading;
+mod wire;
 
 use std::path::Path;
 
@@ -35,11 +36,12 @@ use crate::workspace::Workspace;
 ///
 /// Says what the editor did that no editor may, or that it went away.
 pub fn serve(workspace: Box<dyn Workspace>) -> Result<(), String> {
-    let (connection, threads) = Connection::stdio();
-    run(&connection, workspace).map_err(|error| error.to_string())?;
-    // The threads end when nobody can send any more.
+    let (connection, wire) = wire::open().map_err(|error| error.to_string())?;
+    let served = run(&connection, workspace);
+    // All is written when nobody can send any more.
     drop(connection);
-    threads.join().map_err(|error| error.to_string())
+    wire.close().map_err(|error| error.to_string())?;
+    served.map_err(|error| error.to_string())
 }
 
 fn run(connection: &Connection, workspace: Box<dyn Workspace>) -> Result<(), ProtocolError> {
