@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use engine::address::Name;
 use engine::config::settings::ProviderSettings;
 use engine::diagnostics::{Diagnostic, Diagnostics, Span, nearest};
+use provider_serverless::Version;
 
 /// The settings that say it: a path, or a path or the name of a descriptor that comes with Plumb.
 pub(crate) const SOURCES: [&str; 2] = ["descriptor", "source"];
@@ -52,7 +53,7 @@ impl DescriptorSource {
                 let Some(name) = source.strip_prefix(CATALOG) else {
                     return Some(Self::Path(source));
                 };
-                let Some(text) = provider_http::catalog(name) else {
+                let Some(text) = catalog(name) else {
                     diagnostics.push(not_in_catalog(name, span));
                     return Some(Self::Refused);
                 };
@@ -60,6 +61,17 @@ impl DescriptorSource {
             }
         }
     }
+}
+
+/// The serverless provider's descriptors in the catalog, for accounts beside the first one.
+const OF_SERVERLESS: [(&str, Version); 2] =
+    [("serverless", Version::V1), ("serverless-v2", Version::V2)];
+
+/// The text of a descriptor that comes with Plumb.
+fn catalog(name: &str) -> Option<&'static str> {
+    let mut of_serverless = OF_SERVERLESS.iter().filter(|(own, _)| *own == name);
+    let text = of_serverless.next().map(|(_, version)| version.text());
+    text.or_else(|| provider_http::catalog(name))
 }
 
 /// Reports a secret where everybody may read it.
@@ -81,7 +93,7 @@ fn two_descriptors(span: Span) -> Diagnostic {
 }
 
 fn not_in_catalog(name: &str, span: Span) -> Diagnostic {
-    let names = || provider_http::catalog_names();
+    let names = || provider_http::catalog_names().chain(OF_SERVERLESS.map(|(name, _)| name));
     let help = match nearest(name, names()) {
         Some(near) => format!("did you mean `{CATALOG}{near}`?"),
         None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),

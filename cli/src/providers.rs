@@ -66,6 +66,8 @@ enum Author {
 
 struct Instance {
     descriptor: Descriptor,
+    /// Its name, where that is not its descriptor's.
+    alias: Option<Name>,
     /// The place in the spec that declares it.
     header: Option<Span>,
     /// The settings in the spec, by key.
@@ -247,8 +249,12 @@ impl Described {
 
     /// The variables of the environment that the providers read.
     pub(crate) fn variables(&self) -> BTreeSet<String> {
-        let descriptors = self.instances.values().map(|instance| &instance.descriptor);
-        descriptors.flat_map(Descriptor::variables).map(str::to_owned).collect()
+        let of = |instance: &Instance| {
+            let descriptor = &instance.descriptor;
+            let own = instance.alias.iter().flat_map(|alias| descriptor.variables_of(alias));
+            own.chain(descriptor.variables().into_iter().map(str::to_owned)).collect::<Vec<_>>()
+        };
+        self.instances.values().flat_map(of).collect()
     }
 
     fn add_serverless(&mut self) -> Result<(), CommandError> {
@@ -263,6 +269,7 @@ impl Described {
     ) -> Result<(), CommandError> {
         let instance = Instance {
             descriptor: serverless(version)?,
+            alias: None,
             header: None,
             settings,
             open: false,
@@ -353,8 +360,10 @@ impl Described {
         let given = given.filter(|key| !is_source(key) && is_text(key)).count();
         let (header, open) =
             (Some(settings.header), !settings.open.is_empty() || values.len() < given);
+        let alias = Some(name).filter(|name| *name != descriptor.name()).cloned();
         let instance = Instance {
             descriptor,
+            alias,
             header,
             settings: values,
             open,
@@ -574,6 +583,7 @@ impl Instance {
     fn called<'a>(&self, environment: Environment<'a>) -> Settings<'a> {
         let settings = self.settings.iter();
         let all = Settings::new(environment).beside_spec(self.author == Author::Spec);
+        let all = all.alias(self.alias.as_deref());
         settings.fold(all, |all, (key, value)| all.set(key, value))
     }
 }

@@ -88,3 +88,34 @@ fn a_missing_variable_is_no_missing_descriptor() {
     let refused = project.run(&["validate"]).expect(1).stderr;
     assert!(refused.contains("hue") && refused.contains("`secret`"), "{refused}");
 }
+
+/// Two accounts of the serverless provider, each with a key of its own.
+#[test]
+fn the_serverless_provider_can_stand_twice() {
+    let (one, two) = (data(), data());
+    let (one, two) = (Service::start(one.path(), &[]), Service::start(two.path(), &[]));
+    let volume = |name: &str| {
+        format!(
+            "[resource.network_volume.{name}]\nname = \"{name}\"\nsize = 5\ndata_center_id = \"EU-RO-1\"\n"
+        )
+    };
+    let spec = format!(
+        "[provider.serverless]\n[provider.eu]\nsource = \"catalog:serverless\"\n{}provider = \"serverless\"\n{}provider = \"eu\"\n",
+        volume("a"),
+        volume("b")
+    );
+    let mut project = Project::with(&spec, &one);
+    for name in ["REST_URL", "GRAPHQL_URL", "QUEUE_URL", "API_KEY"] {
+        let name = format!("PLUMB_SERVERLESS_{name}");
+        project.set(&format!("{name}_EU"), &two.environment[&name]);
+    }
+    let applied = project.run(&["apply", "--yes"]).expect(0);
+    assert!(!applied.said().contains("has no effect"), "{}", applied.said());
+    assert_eq!(
+        (one.names("/networkvolumes"), two.names("/networkvolumes")),
+        (vec!["a".to_owned()], vec!["b".to_owned()])
+    );
+    project.run(&["plan", "--detailed-exitcode"]).expect(0);
+    project.run(&["destroy", "--yes"]).expect(0);
+    assert!(one.names("/networkvolumes").is_empty() && two.names("/networkvolumes").is_empty());
+}

@@ -21,7 +21,7 @@ use crate::descriptor::auth::TOKEN;
 use crate::descriptor::model::{Api, Auth, Descriptor, Place, Source, TokenModel};
 use crate::key::Key;
 use crate::key_lookup::{self, look_up};
-use crate::settings::{Origin, Settings};
+use crate::settings::{Origin, Settings, own_variable};
 use crate::trust;
 
 /// The addresses and the key of a configured provider.
@@ -225,6 +225,11 @@ impl Descriptor {
     /// The variables of the environment that addresses and the key are read from.
     pub fn variables(&self) -> BTreeSet<&str> {
         self.sources().filter_map(|source| source.env.as_deref()).collect()
+    }
+
+    /// The same of a provider whose name is not the descriptor's.
+    pub fn variables_of(&self, alias: &str) -> BTreeSet<String> {
+        self.variables().into_iter().map(|variable| own_variable(variable, alias)).collect()
     }
 }
 

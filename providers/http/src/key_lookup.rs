@@ -17,6 +17,11 @@ const FILE_MAX: u64 = 64 * 1024;
 /// The ends of the names of variables that may also be given as a file or a command.
 const SECRET_NAMES: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
 
+/// The end of the name of a variable that names a file.
+const FILE: &str = "_FILE";
+/// The end of the name of a variable that holds a command.
+const COMMAND: &str = "_COMMAND";
+
 /// The keys that are there, and the ways to ask for others.
 #[derive(Default)]
 pub(crate) struct FoundKeys {
@@ -33,7 +38,13 @@ pub(crate) fn keys(
     let mut found = FoundKeys::default();
     for (name, key) in &descriptor.keys {
         let source = &key.source;
-        if let Some((text, origin)) = look_up(source, settings) {
+        let own = source.env.as_deref().and_then(|variable| settings.own_variable(variable));
+        let own_text = || own.as_deref().and_then(|own| given(own, settings));
+        let is_elsewhere = own_text().is_none() && is_secret_name(source) && {
+            let own = own.as_deref().unwrap_or_default();
+            [FILE, COMMAND].iter().any(|end| given(&format!("{own}{end}"), settings).is_some())
+        };
+        if let Some((text, origin)) = look_up(source, settings).filter(|_| !is_elsewhere) {
             let text = text.trim();
             if !is_sendable(text) {
                 diagnostics.push(bad_key(&descriptor.name, &source.given(origin)));
@@ -44,15 +55,16 @@ pub(crate) fn keys(
             found.keys.insert(name.clone(), Key::new(text));
             continue;
         }
-        let secret_name =
-            source.env.as_deref().filter(|name| SECRET_NAMES.iter().any(|end| name.ends_with(end)));
-        let Some(variable) = secret_name else { continue };
+        let Some(variable) = source.env.as_deref().filter(|_| is_secret_name(source)) else {
+            continue;
+        };
+        let base = own.as_deref().filter(|_| is_elsewhere).unwrap_or(variable);
         let elsewhere = |end: &str| {
-            let name = format!("{variable}{end}");
-            let text = (settings.environment)(&name).filter(|text| !text.trim().is_empty())?;
+            let name = format!("{base}{end}");
+            let text = given(&name, settings)?;
             Some((name, text))
         };
-        if let Some((name_of_file, path)) = elsewhere("_FILE") {
+        if let Some((name_of_file, path)) = elsewhere(FILE) {
             refuse_foreign(descriptor, variable, settings, diagnostics);
             match in_file(path.trim()) {
                 Ok(text) if is_sendable(&text) => {
@@ -61,7 +73,7 @@ pub(crate) fn keys(
                 Ok(_) => diagnostics.push(bad_key(&descriptor.name, &name_of_file)),
                 Err(reason) => diagnostics.push(bad_file(&descriptor.name, &name_of_file, &reason)),
             }
-        } else if let Some((variable_of_command, text)) = elsewhere("_COMMAND") {
+        } else if let Some((variable_of_command, text)) = elsewhere(COMMAND) {
             refuse_foreign(descriptor, variable, settings, diagnostics);
             let variable = variable_of_command;
             found.asked.insert(name.clone(), Asked::Command { variable, text });
@@ -112,16 +124,37 @@ fn bad_key(provider: &str, given: &str) -> Diagnostic {
         .help("copy the key once more, as one line")
 }
 
-/// A text, and its origin.
+/// A variable that is set.
+fn given(variable: &str, settings: &Settings<'_>) -> Option<String> {
+    (settings.environment)(variable).filter(|text| !text.trim().is_empty())
+}
+
+fn is_secret_name(source: &Source) -> bool {
+    let variable = source.env.as_deref().unwrap_or_default();
+    SECRET_NAMES.iter().any(|end| variable.ends_with(end))
+}
+
+/// A text, and its origin. Under an alias, what is given to that one alone goes before what all have.
 pub(crate) fn look_up(source: &Source, settings: &Settings<'_>) -> Option<(String, Origin)> {
-    let environment = source.env.as_ref().and_then(|name| (settings.environment)(name));
-    let setting = source.setting.as_ref().and_then(|name| settings.values.get(name).cloned());
-    let given = |text: Option<String>, origin| {
-        text.filter(|text| !text.trim().is_empty()).map(|text| (text, origin))
+    let variable = source.env.as_deref();
+    let own = variable.and_then(|variable| settings.own_variable(variable));
+    let own = own.and_then(|own| given(&own, settings)).map(|text| (text, Origin::Environment));
+    let of_all = || {
+        let text = variable.and_then(|variable| given(variable, settings));
+        text.map(|text| (text, Origin::Environment))
     };
-    given(environment, Origin::Environment)
-        .or_else(|| given(setting, Origin::Setting))
-        .or_else(|| given(source.default.clone(), Origin::Default))
+    let setting = || {
+        let setting = source.setting.as_ref().and_then(|name| settings.values.get(name).cloned());
+        let text = setting.filter(|text| !text.trim().is_empty());
+        text.map(|text| (text, Origin::Setting))
+    };
+    let given = match (own, &settings.alias) {
+        (Some(own), _) => Some(own),
+        (None, Some(_)) => setting().or_else(of_all),
+        (None, None) => of_all().or_else(setting),
+    };
+    let default = || source.default.clone().filter(|text| !text.trim().is_empty());
+    given.or_else(|| default().map(|text| (text, Origin::Default)))
 }
 
 impl Source {

@@ -23,6 +23,8 @@ pub struct Settings<'a> {
     /// True if the descriptor came with the spec, so that its own addresses are no more to be
     /// believed than those of the spec.
     pub beside_spec: bool,
+    /// The name of the provider, where it is not its descriptor's: the end of variables of its own.
+    pub alias: Option<String>,
     /// True if the addresses lead to the service that belongs to the spec's folder, wherever it
     /// listens this time.
     pub at_home: bool,
@@ -43,6 +45,7 @@ impl<'a> Settings<'a> {
             allowed_keys: keys.split(',').map(|name| name.trim().to_owned()).collect(),
             timing: Timing::default(),
             beside_spec: false,
+            alias: None,
             at_home: false,
             network: None,
         }
@@ -53,6 +56,18 @@ impl<'a> Settings<'a> {
     pub fn beside_spec(mut self, beside_spec: bool) -> Self {
         self.beside_spec = beside_spec;
         self
+    }
+
+    /// With the name of a provider that is not its descriptor's.
+    #[must_use]
+    pub fn alias(mut self, alias: Option<&str>) -> Self {
+        self.alias = alias.map(str::to_owned);
+        self
+    }
+
+    /// Returns the name of the variable that configures this provider alone: `ACME_KEY_EU` for `ACME_KEY`.
+    pub(crate) fn own_variable(&self, variable: &str) -> Option<String> {
+        self.alias.as_ref().map(|alias| own_variable(variable, alias))
     }
 
     /// With the addresses of the service that belongs to the spec's folder.
@@ -82,6 +97,11 @@ impl<'a> Settings<'a> {
         self.timing = timing;
         self
     }
+}
+
+/// Returns the name of the variable that configures the provider of a name alone.
+pub(crate) fn own_variable(variable: &str, alias: &str) -> String {
+    format!("{variable}_{}", alias.to_uppercase().replace('-', "_"))
 }
 
 /// The source of a configured text.

@@ -143,3 +143,39 @@ async fn a_header_of_an_answer_is_an_attribute() {
     assert_eq!(made.attributes["etag"], Value::string("\"PATCH\""));
     assert_eq!(server.requests()[1].headers["if-match"], "\"GET\"");
 }
+
+/// A provider under another name is configured by variables of its own before all others.
+#[tokio::test]
+async fn a_provider_under_another_name_has_variables_of_its_own() {
+    let folder = std::env::temp_dir().join(format!("plumb-alias-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("key");
+    std::fs::write(&file, "of-file").unwrap();
+    let path: &'static str = file.display().to_string().leak();
+    for (alias, variables, user, key) in [
+        (None, vec![], "guest", "plain"),
+        (Some("eu"), vec![], "guest", "plain"),
+        (Some("eu"), vec![("ACME_KEY_EU", "own"), ("ACME_USER_EU", "jo")], "jo", "own"),
+        (Some("us"), vec![("ACME_KEY_EU", "own"), ("ACME_USER_EU", "jo")], "guest", "plain"),
+        (Some("eu"), vec![("ACME_KEY_EU_FILE", path)], "guest", "of-file"),
+        (Some("eu"), vec![("ACME_KEY_EU_COMMAND", "echo of-command")], "guest", "of-command"),
+        (Some("eu-1"), vec![("ACME_KEY_EU_1", "own"), ("ACME_USER", "all")], "all", "own"),
+    ] {
+        let server = Server::start(|_, _| Answer::json(200, json!({"data": []}))).await;
+        let other = Server::start(|_, _| Answer::json(200, json!({"data": []}))).await;
+        let environment = |name: &str| {
+            let all = [("ACME_KEY", "plain"), ("ACME_URL", &*other.address)];
+            let found = all.iter().chain(&variables).find(|(own, _)| *own == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let settings = Settings::new(&environment).timing(timing()).alias(alias);
+        let settings = settings.set("url", &*server.address);
+        let text = with_keys("{ header = \"X-Key\", value = \"${user} ${key}\" }");
+        let provider = HttpProvider::configure(descriptor(&text), &settings).unwrap();
+        provider.list("thing").await.unwrap();
+        // Of the variables that all have, those are meant that no block says anything about.
+        let asked = if alias.is_some() { server.requests() } else { other.requests() };
+        assert_eq!(asked[0].headers["x-key"], format!("{user} {key}"), "{alias:?} {variables:?}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
