@@ -209,7 +209,8 @@ pub async fn take_over(
 /// The imports of objects, as a spec would ask for them.
 fn imports_of(imports: &BTreeMap<Address, ObjectId>) -> BTreeMap<Address, ImportConfig> {
     let import = |(address, id): (&Address, &ObjectId)| {
-        (address.clone(), ImportConfig { object: ImportedObject::Id(id.clone()), span: None })
+        let object = ImportedObject::Id(id.clone());
+        (address.clone(), ImportConfig { object, span: None, of_type: false })
     };
     imports.iter().map(import).collect()
 }

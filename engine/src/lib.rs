@@ -17,6 +17,7 @@ pub mod doubt;
 pub mod duration;
 pub mod event;
 pub mod expression;
+pub mod form;
 pub mod graph;
 pub mod hosts;
 pub mod journal;

@@ -13,6 +13,8 @@ use crate::address::Name;
 use crate::diagnostics::Severity;
 use crate::digest::Digest;
 use crate::expression::Expr;
+use crate::form::Form;
+use crate::state::ObjectId;
 use crate::types::{Field, Type};
 use crate::value::{Path, Paths, Value};
 
@@ -61,6 +63,9 @@ pub struct TypeSchema {
     pub remote: bool,
     /// True if objects can be looked up only: no spec makes, changes or deletes one.
     pub data_only: bool,
+    /// The id of the only object of the type, where each account has one from the start: it is taken over and never
+    /// made. Without a program for deletes it is left alone in the end.
+    pub singleton: Option<ObjectId>,
 }
 
 impl TypeSchema {
@@ -195,6 +200,8 @@ pub struct Attribute {
     /// Other words for null: what an API that is given one of them shows as null, as it does with ""
     /// for an id.
     pub nulls: Vec<Value>,
+    /// The form in which its texts are compared; none where they are compared as they are.
+    pub form: Option<Form>,
     /// The constraint on its known values.
     pub constraint: Constraint,
     /// The effect of changing it beside the change, such as "replaces workers"; shown in the plan.
@@ -225,6 +232,7 @@ impl Attribute {
             follows: None,
             holds: None,
             nulls: Vec::new(),
+            form: None,
             constraint: Constraint::default(),
             effect: None,
             unit: None,

@@ -33,6 +33,7 @@ pub(crate) fn sentence(change: &Change) -> String {
         Reason::Asked => "requested by `--replace`",
         Reason::Triggered => "one of its `lifecycle.replace_triggered_by` changes",
         Reason::Deposed => "a replace put this object aside and did not delete it yet",
+        Reason::CannotDelete => "the API has no call that deletes it",
         Reason::Retained => "its `lifecycle.retain` says to leave the object alone",
         Reason::Untargeted => "it is outside `--target`, or in `--exclude`",
         Reason::InDoubt => "a call of an earlier run is in doubt",

@@ -47,6 +47,8 @@ mod saved_plans;
 mod scale;
 mod secret_sweep;
 mod secrets;
+mod singletons;
+mod small_server;
 mod spec_schema;
 mod state;
 mod state_encryption;

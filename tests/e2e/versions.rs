@@ -1,10 +1,7 @@
 //! An API that refuses a change of an object that changed meanwhile: `If-Match`, and 412.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
-
 use crate::harness::Project;
+use crate::small_server::{self, Answer, Request};
 
 /// The one page that the server has.
 #[derive(Default)]
@@ -23,8 +20,21 @@ impl Page {
         format!("{{\"name\": \"home\", \"text\": \"{text}\"}}")
     }
 
+    fn answer(&mut self, request: &Request) -> Answer {
+        let Request { method, path, headers, body } = request;
+        let (status, body) = self.act(method, path, headers.get("if-match"), body);
+        let headers = vec![format!("ETag: \"{}\"", self.version)];
+        Answer { headers, ..Answer::new(status, body) }
+    }
+
     /// The status and the body of an answer.
-    fn answer(&mut self, method: &str, path: &str, condition: &str, body: &str) -> (u16, String) {
+    fn act(
+        &mut self,
+        method: &str,
+        path: &str,
+        condition: Option<&String>,
+        body: &str,
+    ) -> (u16, String) {
         let exists = self.text.is_some();
         match (method, path) {
             ("GET", "/pages") if exists => (200, format!("[{}]", self.show())),
@@ -32,6 +42,7 @@ impl Page {
             ("GET", _) if exists => (200, self.show()),
             ("PUT" | "DELETE", _) => {
                 if exists {
+                    let condition = condition.map(String::as_str).unwrap_or_default();
                     self.asked.push(format!("{method} {condition}"));
                     self.version += u64::from(std::mem::take(&mut self.stranger_comes));
                     if condition != format!("\"{}\"", self.version) {
@@ -46,52 +57,6 @@ impl Page {
             _ => (404, "{}".to_owned()),
         }
     }
-}
-
-fn serve(stream: TcpStream, page: &Mutex<Page>) -> Option<()> {
-    let mut stream = BufReader::new(stream);
-    loop {
-        let mut line = String::new();
-        stream.read_line(&mut line).ok().filter(|count| *count > 0)?;
-        let (method, rest) = line.split_once(' ')?;
-        let path = rest.split(' ').next()?.to_owned();
-        let (mut length, mut condition) = (0, String::new());
-        loop {
-            let mut header = String::new();
-            stream.read_line(&mut header).ok()?;
-            let Some((name, value)) = header.trim_end().split_once(": ") else { break };
-            match name.to_lowercase().as_str() {
-                "content-length" => length = value.parse().ok()?,
-                "if-match" => value.clone_into(&mut condition),
-                _ => {}
-            }
-        }
-        let mut body = vec![0; length];
-        stream.read_exact(&mut body).ok()?;
-        let mut page = page.lock().ok()?;
-        let body = String::from_utf8_lossy(&body).into_owned();
-        let (status, body) = page.answer(method, &path, &condition, &body);
-        let (version, length) = (page.version, body.len());
-        drop(page);
-        let head = format!(
-            "HTTP/1.1 {status} X\r\nETag: \"{version}\"\r\nContent-Length: {length}\r\n\r\n"
-        );
-        stream.get_mut().write_all(format!("{head}{body}").as_bytes()).ok()?;
-    }
-}
-
-fn start() -> (String, Arc<Mutex<Page>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = format!("http://{}", listener.local_addr().expect("its address"));
-    let page = Arc::new(Mutex::new(Page::default()));
-    let served = page.clone();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let page = served.clone();
-            std::thread::spawn(move || serve(stream, &page));
-        }
-    });
-    (address, page)
 }
 
 const DESCRIPTOR: &str = r#"
@@ -119,7 +84,7 @@ etag = { type = "string", computed = true, volatile = true, header = "ETag" }
 
 #[test]
 fn a_change_of_an_object_that_changed_meanwhile_is_refused() {
-    let (url, page) = start();
+    let (url, page) = small_server::start(Page::answer);
     let spec = |text: &str| {
         format!(
             "[provider.wiki]\ndescriptor = \"./wiki.toml\"\nurl = \"{url}\"\n\n[resource.page.home]\nname = \"home\"\n\

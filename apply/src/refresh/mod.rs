@@ -133,7 +133,9 @@ pub async fn observe_imports(
         let Some(schema) = schema(providers, &key).filter(|schema| schema.remote) else { continue };
         let entry = snapshot.entries.get(address);
         let is_free = entry.is_none_or(|entry| entry.current.is_none());
-        if is_free && !snapshot.has_taken_over(address, id) {
+        // The only object of a type is taken over whenever no state has it.
+        let is_alone = schema.singleton.as_ref() == Some(id);
+        if is_free && (is_alone || !snapshot.has_taken_over(address, id)) {
             open.push((*address, id, key, schema));
         }
     }

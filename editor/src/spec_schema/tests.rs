@@ -21,6 +21,7 @@ fn with(attribute: Attribute) -> Described {
         rules: Vec::new(),
         remote: false,
         data_only: false,
+        singleton: None,
     };
     let schema = ProviderSchema {
         name: "boxes".into(),

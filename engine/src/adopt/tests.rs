@@ -59,6 +59,7 @@ fn providers() -> BTreeMap<Name, Arc<ProviderSchema>> {
             name_attribute,
             remote: true,
             data_only: false,
+            singleton: None,
             ..(*template).clone()
         };
         (Name::from(name), Arc::new(own))

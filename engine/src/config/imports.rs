@@ -169,7 +169,7 @@ impl<'a> Import<'a> {
             checker.push(say::import_of_nameless(&address.block.ty, self.object.span));
             return None;
         }
-        Some((address, ImportConfig { object, span: Some(self.object.span) }))
+        Some((address, ImportConfig { object, span: Some(self.object.span), of_type: false }))
     }
 }
 

@@ -32,6 +32,7 @@ pub mod resolve;
 mod resource;
 pub mod scope;
 pub mod settings;
+mod singletons;
 mod state_settings;
 pub mod symbols;
 mod syntax;
@@ -285,6 +286,8 @@ pub struct ImportConfig {
     pub object: ImportedObject,
     /// The place where the spec says so; none for the command.
     pub span: Option<Span>,
+    /// True if the type of the resource says so, and not the spec: each time that no state has the object.
+    pub of_type: bool,
 }
 
 /// The object that an import means.

@@ -17,7 +17,7 @@ use super::resource::{Checked, resource};
 use super::settings::state_settings;
 use super::{
     Config, Document, Item, LocalConfig, PolicyConfig, RawBlock, Variable, diagnostics as say,
-    imports, locals, moves, outputs, policies, removals, variables,
+    imports, locals, moves, outputs, policies, removals, singletons, variables,
 };
 use crate::address::{Address, Block, Name, is_name};
 use crate::diagnostics::{Diagnostics, Span};
@@ -78,6 +78,7 @@ pub fn resolve_with(
         Some((block.clone(), checked.into_config(block, raw, managed?, &plain)))
     }));
     config.resources = configs.into_iter().collect();
+    singletons::take_over(&config.resources, &mut config.imports, &mut diagnostics);
     config.data = document
         .data
         .into_iter()

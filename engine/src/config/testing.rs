@@ -111,5 +111,6 @@ fn type_schema(name: &str, attributes: BTreeMap<Name, Attribute>) -> TypeSchema 
         rules: Vec::new(),
         remote: name != "value",
         data_only: name == "bill",
+        singleton: None,
     }
 }

@@ -4,7 +4,7 @@ use super::call::{CallInDoubt, Sent, Shown};
 use super::ownership::{Owner, other_owner};
 use crate::address::{Address, Name};
 use crate::journal::Wait;
-use crate::plan::{agree, is_stable};
+use crate::plan::{agree_in_form, is_stable};
 use crate::schema::{Identity, ProgramKind, SeenIn, TypeSchema};
 use crate::state::Snapshot;
 use crate::value::{Attributes, Value};
@@ -79,7 +79,8 @@ fn changed(call: CallInDoubt<'_>, shown: &Attributes) -> Resolution {
         |name: &&Name| schema.sends(started.phase, name, changed) && !schema.is_hidden(name);
     let shows = |name: &Name| {
         let live = shown.get(name).unwrap_or(&Value::Null);
-        desired.get(name).is_none_or(|wanted| agree(wanted, live, key))
+        let agree = |wanted| agree_in_form((schema, name), (wanted, live), key);
+        desired.get(name).is_none_or(agree)
     };
     // What is cleared is managed no more. Of what the API then chooses nobody knows how it looks.
     let cleared = || changed.iter().filter(|name| !started.managed.contains(*name));
@@ -106,13 +107,15 @@ pub fn create_mismatch(call: CallInDoubt<'_>, shown: &Attributes) -> Vec<Name> {
     if is_waited_for || !call.may_be_another() {
         return Vec::new();
     }
-    let differs = |wanted: &Value, live: &Value| !wanted.is_null() && !agree(wanted, live, key);
+    let differs = |name: &Name, wanted: &Value, live: &Value| {
+        !wanted.is_null() && !agree_in_form((schema, name), (wanted, live), key)
+    };
     let is_mismatch = |name: &&Name| {
         let pair = sent.desired.get(*name).zip(shown.get(*name));
         phase.carries(name)
             && !sent.ignored.contains(*name)
             && is_telling(schema, name)
-            && pair.is_some_and(|(wanted, live)| differs(wanted, live))
+            && pair.is_some_and(|(wanted, live)| differs(name, wanted, live))
     };
     started.managed.iter().filter(is_mismatch).cloned().collect()
 }

@@ -196,6 +196,7 @@ fn schema(call: &str) -> TypeSchema {
         rules: Vec::new(),
         remote: true,
         data_only: false,
+        singleton: None,
     }
 }
 

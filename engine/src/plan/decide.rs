@@ -433,7 +433,8 @@ fn mark_drifted_causes(drift: &Drift, key: &SealKey, change: &mut Change) {
 /// The managed attributes whose live value is not the state's.
 fn drifted(live: &Live<'_>, schema: &TypeSchema, key: &SealKey) -> Vec<Name> {
     let managed = live.object.managed.iter().filter(|name| diff::is_stable(schema, name));
-    diff::differing(managed, &live.stored, &live.attributes, key).into_iter().collect()
+    let objects = (&*live.stored, &*live.attributes);
+    diff::differing(managed, objects, (schema, key)).into_iter().collect()
 }
 
 /// The record that accepts what is live and changes nothing else; none when nothing moved.

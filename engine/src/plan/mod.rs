@@ -39,7 +39,7 @@ pub use crate::plan::compare::{Difference, compare};
 pub use crate::plan::data_request::{
     DataRequest, Fetch, HttpRequest, Question, StatePlace, Unanswered,
 };
-pub use crate::plan::decide::diff::{agree, is_stable};
+pub use crate::plan::decide::diff::{agree, agree_in_form, is_stable};
 pub use crate::plan::decide::rules::broken_before_call;
 pub use crate::plan::evaluate::desired::keys as for_each_keys;
 pub use crate::plan::evaluate::secret_inputs::SecretInputs;
@@ -378,6 +378,8 @@ pub enum Reason {
     Leftover(Nonce),
     /// The spec says to leave it alone when it goes.
     Retained,
+    /// The API has no call that deletes it.
+    CannotDelete,
     /// It was not looked at: outside `--target`, or in `--exclude`.
     Untargeted,
     /// A call of an earlier run is in doubt.

@@ -5,6 +5,7 @@
 
 mod conditions;
 mod data;
+mod forms;
 mod imports;
 mod lifecycle;
 mod moves;

@@ -7,6 +7,7 @@ use engine::address::Name;
 use engine::diagnostics::Severity;
 use engine::digest::Digest;
 use engine::expression::parse::{Dialect, expression, template};
+use engine::form::Form;
 use engine::schema::{
     Attribute, Constraint, Identity, OnChange, Operation, Phase, Presence, Program, ProviderSchema,
     ReplaceOrder, Rule, RuleOn, SeenIn, Sends, TypeSchema, Unset,
@@ -61,6 +62,7 @@ fn base(name: &str, attributes: Vec<(&str, Attribute)>) -> TypeSchema {
         rules: Vec::new(),
         remote: true,
         data_only: false,
+        singleton: None,
     }
 }
 
@@ -226,6 +228,13 @@ fn site() -> TypeSchema {
             vec![
                 ("size", attribute("integer", Presence::Optional)),
                 ("note", note),
+                (
+                    "span",
+                    Attribute {
+                        form: Some(Form::Duration),
+                        ..attribute("string", Presence::Optional)
+                    },
+                ),
                 ("label", unset(Unset::Value(Value::Null))),
                 ("region", Attribute { server_default: true, ..unset(Unset::Absent) }),
                 (

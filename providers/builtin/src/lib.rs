@@ -142,6 +142,7 @@ fn value_type(name: Name, names: &Names) -> TypeSchema {
         rules: Vec::new(),
         remote: false,
         data_only: false,
+        singleton: None,
     }
 }
 

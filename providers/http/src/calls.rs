@@ -19,6 +19,7 @@ use url::Url;
 
 use crate::access::{Access, credentials, hint, key_hint};
 use crate::asked_keys::AskedKeys;
+use crate::bodies::Body;
 use crate::classify::{self, Context, Failure};
 use crate::client::Client;
 use crate::connection::Connection;
@@ -93,7 +94,7 @@ pub(crate) enum Payload<'a> {
     Rest {
         method: Method,
         path: String,
-        body: Option<Json>,
+        body: Option<Body>,
     },
     /// A text that goes out, and one that comes back, as they are.
     Text {
@@ -112,6 +113,14 @@ pub(crate) enum Payload<'a> {
         arguments: Vec<(String, Wire)>,
         selection: Option<Selection>,
     },
+}
+
+impl Payload<'_> {
+    /// The header of the form of its body.
+    fn content_type(&self) -> Vec<(String, String)> {
+        let Self::Rest { body: Some(body), .. } = self else { return Vec::new() };
+        vec![("Content-Type".to_owned(), body.form.content_type().to_owned())]
+    }
 }
 
 /// The bounds on the attempts of one call.
@@ -372,7 +381,7 @@ impl Caller {
         let mut held = Duration::ZERO;
         let (method, mut url, body) = match &prepared.payload {
             Payload::Rest { method, path, body } => {
-                (*method, append(address, path)?, body.as_ref().map(Json::to_string))
+                (*method, append(address, path)?, body.as_ref().map(|body| body.text.clone()))
             }
             Payload::Text { method, path, body, held: time } => {
                 held = *time;
@@ -395,7 +404,8 @@ impl Caller {
         let credentials = credentials(self.api(prepared.api), keys);
         let credentials = credentials.map_err(|name| self.no_key(&name))?;
         // The narrower goes before the wider.
-        let mut headers = credentials.headers;
+        let mut headers = prepared.payload.content_type();
+        headers.extend(credentials.headers);
         headers.extend(prepared.headers.iter().chain(&prepared.header).cloned());
         for pair in credentials.query {
             let with = url.query().map_or_else(|| pair.clone(), |own| format!("{own}&{pair}"));

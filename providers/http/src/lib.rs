@@ -8,6 +8,7 @@
 mod access;
 mod address;
 mod asked_keys;
+mod bodies;
 mod calls;
 mod catalog;
 mod certificates;

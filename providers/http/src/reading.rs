@@ -42,6 +42,13 @@ impl Subject<'_> {
 
     /// The same; where the attributes of a `child` name its parent, the objects below that one only.
     async fn list_beside(&self, child: Option<&Attributes>) -> Result<Listing, Failure> {
+        if let (Some(id), true) = (&self.model.singleton, self.model.list.is_empty()) {
+            return match Box::pin(self.read(id)).await {
+                Ok(object) => Ok(Listing { objects: vec![object], unfit: Vec::new() }),
+                Err(failure) if failure.error.kind == Kind::NotFound => Ok(Listing::default()),
+                Err(failure) => Err(failure),
+            };
+        }
         let lists = join_all(self.model.list.iter().map(|list| self.list_items(list, child))).await;
         let mut listing = Listing::default();
         let mut objects: BTreeMap<ObjectId, Look> = BTreeMap::new();
@@ -178,6 +185,9 @@ impl Subject<'_> {
     /// A success that shows no object is no word about it, as a 404 is, or null in GraphQL: what
     /// stands before an API answers so, too. The lists say whether it is gone.
     async fn missing(&self, call: &CallModel, id: &ObjectId) -> Failure {
+        if self.model.list.is_empty() {
+            return unreadable(call, "it shows no object").transient();
+        }
         match self.list().await {
             Ok(listing) if !listing.shows(id) => self.not_found(id),
             Ok(_) => unreadable(call, "it shows nothing of an object that is listed").transient(),

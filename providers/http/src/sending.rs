@@ -6,6 +6,7 @@ use engine::address::Name;
 use engine::schema::{Presence, Unset};
 use engine::value::{Attributes, Value};
 
+use crate::bodies::{self, BodyForm};
 use crate::calls::{Payload, Prepared, unwritable};
 use crate::classify::Failure;
 use crate::codec;
@@ -32,7 +33,10 @@ impl Act<'_> {
                 path: path
                     .fill_each(&PathScope { call: scope, naming: &self.naming }, &scope)
                     .map_err(|reason| self.unfilled(&words, &reason))?,
-                body: body.map(|body| body.to_json()),
+                body: body
+                    .map(|body| self.phase.body.write(&body))
+                    .transpose()
+                    .map_err(|reason| unwritable(&words, &reason))?,
             },
             Request::Graphql { fields, arguments, .. } => Payload::Graphql {
                 fields,
@@ -104,6 +108,9 @@ impl Act<'_> {
 
     /// Returns the body of the phase; none where it sends nothing at all.
     fn body(&self, model: &CallModel, words: &str) -> Result<Option<Wire>, Failure> {
+        if self.phase.body == BodyForm::JsonPatch {
+            return self.changes(model, words).map(|changes| Some(Wire::List(changes)));
+        }
         let mut body = BTreeMap::new();
         for (name, value) in self.sends(&model.api, words)? {
             let (name, value) = (&name, &value);
@@ -134,6 +141,21 @@ impl Act<'_> {
             }
             None => body,
         }))
+    }
+
+    /// Returns what is sent as a list of changes of the object.
+    fn changes(&self, model: &CallModel, words: &str) -> Result<Vec<Wire>, Failure> {
+        let mut changes = Vec::new();
+        for (name, value) in self.sends(&model.api, words)? {
+            let shape = self.subject.model.attributes.get(&name);
+            let shape = shape.and_then(|it| it.wires.get(&model.api));
+            let Some(path) = shape.and_then(|shape| shape.write_at.as_ref()) else { continue };
+            let mut body = BTreeMap::new();
+            self.write(&mut body, &model.api, &name, &value)
+                .map_err(|reason| with_attribute(unwritable(words, &reason), &name))?;
+            changes.extend(at_path(&Wire::Object(body), path).map(|it| bodies::change(path, it)));
+        }
+        Ok(changes)
     }
 
     /// The attributes that are sent, with their values.
@@ -269,6 +291,13 @@ fn without_the_rest(live: &Value, wanted: &Value) -> Value {
     let news = wanted.iter().filter(|(key, _)| !live.contains_key(*key));
     sent.extend(news.map(|(key, wanted)| (key.clone(), wanted.clone())));
     Value::map(sent)
+}
+
+/// Returns the value at a path.
+fn at_path<'w>(wire: &'w Wire, path: &[String]) -> Option<&'w Wire> {
+    let Some((first, rest)) = path.split_first() else { return Some(wire) };
+    let Wire::Object(entries) = wire else { return None };
+    at_path(entries.get(first)?, rest)
 }
 
 /// Returns true if null is written as something else, such as "".

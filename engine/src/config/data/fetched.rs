@@ -145,5 +145,6 @@ fn schema(
         rules: Vec::new(),
         remote: false,
         data_only: true,
+        singleton: None,
     }
 }

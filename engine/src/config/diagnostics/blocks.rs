@@ -64,6 +64,25 @@ pub fn meant_elsewhere(first: &str, second: &str) -> Option<&'static str> {
     }
 }
 
+/// Several instances of a type of which there is one object.
+pub fn several_singletons(block: &Block, at: Span) -> Diagnostic {
+    let ty = &block.ty;
+    Diagnostic::error(format!("there is one {ty} in an account"))
+        .at(at)
+        .label(format!("all instances of {block} would be that one"))
+        .help("remove `for_each`; another account is another provider: provider = \"NAME\"")
+}
+
+/// A second block for an object of which there is one.
+pub fn singleton_twice(block: &Block, at: Span, earlier: Span) -> Diagnostic {
+    let ty = &block.ty;
+    Diagnostic::error(format!("there is one {ty} in an account"))
+        .at(at)
+        .label(format!("{block} would be the object of another block"))
+        .related(earlier, "this block stands for it")
+        .help("remove one of the two; another account is another provider: provider = \"NAME\"")
+}
+
 /// A resource of a type that can be looked up only.
 pub fn data_only(block: &Block, at: Span) -> Diagnostic {
     let Block { ty, name, .. } = block;

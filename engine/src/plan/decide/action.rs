@@ -133,7 +133,8 @@ fn verdict(case: &Case<'_>, (goal, cleared): (&Attributes, BTreeSet<Name>)) -> V
         let reason = if case.vanished { Reason::Vanished } else { Reason::NotInState };
         return plain(Action::Create, reason);
     };
-    let mut changed = diff::differing(goal.keys(), goal, &live.attributes, case.key);
+    let schema = (&*case.resource.schema, case.key);
+    let mut changed = diff::differing(goal.keys(), (goal, &live.attributes), schema);
     changed.retain(|name| !is_made_already(case, live, name));
     let replacing: BTreeSet<Name> = changed
         .iter()

@@ -38,19 +38,29 @@ fn maps_agree(wanted: &Attributes, live: &Attributes, key: &SealKey) -> bool {
     }
 }
 
-/// The attributes among `names` in which two objects differ. One that is missing counts as null.
+/// Returns true if a wanted value of an attribute is what is live, or differs from it in form alone.
+pub fn agree_in_form(
+    (schema, name): (&TypeSchema, &Name),
+    (wanted, live): (&Value, &Value),
+    key: &SealKey,
+) -> bool {
+    let form = || schema.attributes.get(name).and_then(|attribute| attribute.form);
+    let are_known = || wanted.is_known() && !wanted.holds_sealed() && !live.holds_sealed();
+    agree(wanted, live, key) || are_known() && form().is_some_and(|form| form.is_same(wanted, live))
+}
+
+/// The attributes among `names` in which two objects of a type differ. One that is missing counts as null.
 pub(in crate::plan) fn differing<'a>(
     names: impl IntoIterator<Item = &'a Name>,
-    wanted: &Attributes,
-    live: &Attributes,
-    key: &SealKey,
+    (wanted, live): (&Attributes, &Attributes),
+    (schema, key): (&TypeSchema, &SealKey),
 ) -> BTreeSet<Name> {
     names
         .into_iter()
         .filter(|name| {
             let wanted = wanted.get(*name).unwrap_or(&Value::Null);
             let live = live.get(*name).unwrap_or(&Value::Null);
-            !agree(wanted, live, key)
+            !agree_in_form((schema, name), (wanted, live), key)
         })
         .cloned()
         .collect()

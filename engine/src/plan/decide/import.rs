@@ -73,6 +73,9 @@ fn is_done(input: &PlanInput<'_>, address: &Address, import: &ImportConfig) -> O
         let why = (!is_it).then(|| format!("{address} stands for {} already", current.id));
         return Some(why.unwrap_or_default());
     }
+    if import.of_type {
+        return None;
+    }
     let was_taken = match &import.object {
         ImportedObject::Id(id) => input.snapshot.has_taken_over(address, id),
         ImportedObject::Named(_) => input.snapshot.taken_over.contains_key(address),
@@ -263,8 +266,9 @@ pub(in crate::plan) fn report_unused(
     found: &mut Diagnostics,
 ) {
     let imports = &context.input.config.imports;
-    let unused: BTreeSet<&Address> =
-        imports.keys().filter(|address| !evaluation.planned.has(address)).collect();
+    let unused =
+        imports.iter().filter(|(address, it)| !it.of_type && !evaluation.planned.has(address));
+    let unused: BTreeSet<&Address> = unused.map(|(address, _)| address).collect();
     for address in unused {
         let span = imports[address].span;
         found.push(diagnostics::import_of_no_instance(span, address));

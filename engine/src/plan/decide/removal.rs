@@ -167,6 +167,10 @@ fn end(removal: &mut Removal<'_, '_>, draft: &mut Draft, live: &Live<'_>, reason
         (change.action, change.reason) = (Action::Forget, Reason::Removed);
         return;
     }
+    if is_whole && schema.delete.is_empty() {
+        (change.action, change.reason) = (Action::Forget, Reason::CannotDelete);
+        return;
+    }
     if is_whole && is_retained(removal, &change.address, config) {
         let drained = resume::drained(live, (&*schema, key));
         if let (Some(config), false) = (config, drained.is_empty()) {

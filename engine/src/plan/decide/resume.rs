@@ -243,7 +243,7 @@ pub(in crate::plan) fn drained(
     (schema, key): (&TypeSchema, &SealKey),
 ) -> BTreeSet<Name> {
     let before = before_delete(&live.object.progress, schema);
-    diff::differing(before.keys(), &before, &live.attributes, key)
+    diff::differing(before.keys(), (&before, &live.attributes), (schema, key))
 }
 
 fn can_be_given(attribute: &Attribute) -> bool {

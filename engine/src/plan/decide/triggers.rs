@@ -107,9 +107,9 @@ impl Source {
         match (self.action, attribute.filter(|name| !self.is_volatile(name))) {
             (Action::Replace, _) | (Action::Update, None) => true,
             (Action::Update, Some(name)) => {
-                let names = std::iter::once(name);
                 let (Some(after), Some(before)) = (&self.after, &self.before) else { return true };
-                !diff::differing(names, after, before, key).is_empty()
+                let of = |object: &Attributes| object.get(name).cloned().unwrap_or(Value::Null);
+                !diff::agree(&of(after), &of(before), key)
             }
             _ => false,
         }

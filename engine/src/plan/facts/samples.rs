@@ -46,6 +46,7 @@ fn schema(attributes: &[&str]) -> TypeSchema {
         rules: Vec::new(),
         remote: true,
         data_only: false,
+        singleton: None,
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use engine::address::Name;
 use engine::diagnostics::Span;
+use engine::form::Form;
 use engine::schema::{Attribute, Constraint, OnChange, OneOf, Presence, SeenIn};
 use engine::stored::from_json;
 use engine::types::Type;
@@ -51,6 +52,7 @@ pub(super) fn read(
     schema.derived = keys.node("derived").and_then(|node| filled(reader, node, "derived"));
     schema.follows = keys.text(reader, "follows").map(Name::from);
     schema.holds = keys.text(reader, "holds").map(Name::from);
+    schema.form = form(reader, &mut keys, &ty);
     schema.constraint = constraint(reader, context, &mut keys);
     schema.effect = keys.text(reader, "effect");
     schema.unit = keys.text(reader, "unit");
@@ -159,6 +161,28 @@ fn default(reader: &mut Reader, node: Node<'_>, ty: &Type) -> Option<Value> {
             reader.push(diagnostics::misfit(span, "the default does not fit", &label, &help));
             None
         }
+    }
+}
+
+/// Reads `equal_as`, which is for texts, also in collections.
+fn form(reader: &mut Reader, keys: &mut Keys<'_>, ty: &Type) -> Option<Form> {
+    let node = keys.node("equal_as")?;
+    let form = reader.word(node, "equal_as", &Form::WORDS)?;
+    if holds_text(ty) {
+        return Some(form);
+    }
+    let (span, label) = (reader.span(node.span()), format!("a value of type {ty} has no text"));
+    let help = "leave `equal_as` away: it is for texts, and for collections of texts";
+    reader.push(diagnostics::misfit(span, "the attribute has one form", &label, help));
+    None
+}
+
+fn holds_text(ty: &Type) -> bool {
+    match ty {
+        Type::String | Type::Any => true,
+        Type::List(item) | Type::Set(item) | Type::Map(item) => holds_text(item),
+        Type::Object(fields) => fields.values().any(|field| holds_text(&field.ty)),
+        _ => false,
     }
 }
 

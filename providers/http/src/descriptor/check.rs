@@ -26,6 +26,8 @@ pub(super) fn type_model(reader: &mut Reader, (name, span): (&str, Span), model:
     let mut check = Check { reader, name, span, model };
     if model.data_only {
         check.data_only();
+    } else if model.singleton.is_some() {
+        check.singleton();
     } else {
         check.programs();
         check.identity();
@@ -90,6 +92,41 @@ impl<'a> Check<'a> {
         }
     }
 
+    /// The only object of a type is there from the start, and stays.
+    fn singleton(&mut self) {
+        self.updates();
+        let has = |programs: &[ProgramModel]| !programs.is_empty();
+        if self.model.read.is_empty() {
+            let help = "add `read = \"api: GET /settings\"`";
+            self.say("the only object of a type is read", "nothing reads it", help);
+        }
+        if has(&self.model.create) || self.model.find.is_some() {
+            self.say(
+                "the only object of a type is never made",
+                "`create` and `find` are for objects that are made",
+                "remove them, or remove `singleton`",
+            );
+        }
+        if self.model.parent.is_some() || self.model.data_only {
+            self.say(
+                "the only object of a type stands alone",
+                "`parent` and `data_only` are for objects of which there are several",
+                "remove them, or remove `singleton`",
+            );
+        }
+        let mut attributes = self.model.attributes.iter();
+        let replaces = attributes.find(|(_, it)| {
+            it.schema.on_change == OnChange::Replace && it.schema.presence != Presence::Computed
+        });
+        if let Some((name, _)) = replaces {
+            self.say(
+                "the only object of a type is never replaced",
+                &format!("a change of `{name}` would"),
+                &format!("remove `on_change` of `{name}`"),
+            );
+        }
+    }
+
     fn programs(&mut self) {
         for (word, programs) in [("create", &self.model.create), ("delete", &self.model.delete)] {
             if !programs.iter().any(|program| program.when.is_none()) {
@@ -101,6 +138,10 @@ impl<'a> Check<'a> {
                 );
             }
         }
+        self.updates();
+    }
+
+    fn updates(&mut self) {
         if self.all_programs().any(|program| program.phases.is_empty()) {
             self.say(
                 "an operation has no phases",

@@ -10,7 +10,9 @@ use engine::diagnostics::Span;
 use engine::digest::Digest;
 use engine::expression::Expr;
 use engine::schema::{Attribute, Identity, Operation, Presence, ReplaceOrder, Rule, SeenIn};
+use engine::state::ObjectId;
 
+use crate::bodies::BodyForm;
 use crate::codec::Codec;
 use crate::key_parts;
 use crate::key_text::KeyText;
@@ -258,6 +260,8 @@ pub(crate) struct TypeModel {
     pub(crate) data_only: bool,
     /// The headers of all its calls.
     pub(crate) headers: Vec<Header>,
+    /// The id of the only object, where each account has one from the start.
+    pub(crate) singleton: Option<ObjectId>,
     pub(crate) parent: Option<Parent>,
     pub(crate) attributes: BTreeMap<Name, AttributeModel>,
     /// The calls that list all objects, joined by the key.
@@ -467,6 +471,8 @@ pub(crate) struct PhaseModel {
     pub(crate) call: Option<CallModel>,
     pub(crate) sends: SendsModel,
     pub(crate) headers: Vec<Header>,
+    /// The form of its body.
+    pub(crate) body: BodyForm,
     /// Attributes that are sent with other values than the object's.
     pub(crate) with: BTreeMap<Name, ValueTemplate>,
     /// Fields of the body beside the attributes, by path.

@@ -12,11 +12,12 @@ use super::Context;
 use super::api::path;
 use super::call::call;
 use super::model::{
-    ErrorRow, Inside, Meaning, PhaseModel, ProgramModel, Request, RetryWhen, SendsModel,
+    CallModel, ErrorRow, Inside, Meaning, PhaseModel, ProgramModel, Request, RetryWhen, SendsModel,
 };
 use super::reader::{Keys, Node, Reader};
 use super::texts::{bare, filled};
 use super::{diagnostics, headers, texts, wait};
+use crate::bodies::BodyForm;
 
 /// The longest time that a known refusal is tried again, unless the descriptor says.
 const RETRY_WITHIN: Duration = Duration::from_mins(3);
@@ -67,6 +68,8 @@ fn phase(
     let with =
         keys.node("with").map(|node| texts::templates(reader, node, "with")).unwrap_or_default();
     let headers = headers::filled(reader, &mut keys);
+    let body_node = keys.node("body");
+    let body = body_node.and_then(|node| reader.word(node, "body", &BodyForm::WORDS));
     let fields = texts::fields(reader, &mut keys);
     let inside = keys.text(reader, "inside").map(|text| match text.strip_suffix("[]") {
         Some(key) => Inside { key: key.to_owned(), is_list: true },
@@ -98,12 +101,13 @@ fn phase(
         let span = reader.span(node.span());
         reader.push(diagnostics::bad_call(span, "a phase is a mutation, not a query"));
     }
-    Some(PhaseModel {
+    let phase = PhaseModel {
         span: reader.span(node.span()),
         operation: operation.unwrap_or(operation_of(kind)),
         call,
         sends: sends.unwrap_or(SendsModel::Nothing),
         headers,
+        body: body.unwrap_or_default(),
         with,
         fields,
         inside,
@@ -111,7 +115,31 @@ fn phase(
         polled,
         wait,
         retry,
-    })
+    };
+    if let Some((node, (label, help))) = body_node.zip(body_misfit(&phase)) {
+        let span = reader.span(node.span());
+        reader.push(diagnostics::misfit(span, "the body cannot have this form", label, help));
+    }
+    Some(phase)
+}
+
+/// Returns the reason that the body of a phase cannot have its form, if there is one: a label and a help.
+fn body_misfit(phase: &PhaseModel) -> Option<(&'static str, &'static str)> {
+    let is_bare = phase.fields.is_empty() && phase.inside.is_none();
+    let is_rest = phase.call.as_ref().is_some_and(CallModel::is_rest);
+    let sends_one = matches!(&phase.sends, SendsModel::These(sends) if sends.len() == 1);
+    if !is_rest {
+        Some(("GraphQL has one form", "leave `body` away: it is for REST calls"))
+    } else if phase.body == BodyForm::Text && !(sends_one && is_bare && phase.with.is_empty()) {
+        Some((
+            "a text is one attribute",
+            "write `sends = { content = \"${content}\" }` and nothing beside it",
+        ))
+    } else if phase.body == BodyForm::JsonPatch && !is_bare {
+        Some(("a list of changes has no other fields", "leave out `fields` and `inside`"))
+    } else {
+        None
+    }
 }
 
 /// Makes the wait of what creates a phase of its own. Where nothing but the answer tells what a create made, that is
@@ -127,6 +155,7 @@ pub(super) fn wait_apart(create: &mut ProgramModel) {
         call: None,
         sends: SendsModel::Nothing,
         headers: Vec::new(),
+        body: BodyForm::Json,
         with: BTreeMap::new(),
         fields: Vec::new(),
         inside: None,

@@ -59,6 +59,7 @@ fn type_schema(name: &Name, model: &TypeModel, addresses: &BTreeMap<Name, Url>) 
         rules: model.rules.clone(),
         remote: true,
         data_only: model.data_only,
+        singleton: model.singleton.clone(),
     }
 }
 

@@ -397,6 +397,62 @@ fn what_can_be_cleared() {
 }
 
 #[test]
+fn what_is_compared_by_its_form() {
+    let of = |attribute: &str| {
+        let head = "[type.thing.attribute]\n";
+        said(&GOOD.replace(head, &format!("{head}x = {{ {attribute} }}\n")))
+    };
+    for good in ["type = 'string', equal_as = 'size'", "type = 'map(string)', equal_as = 'json'"] {
+        assert_eq!(of(good), "", "{good}");
+    }
+    let found = ["type = 'integer', equal_as = 'size'", "type = 'string', equal_as = 'sice'"];
+    insta::assert_snapshot!(found.map(of).join("\n"), @"
+    20:36 the attribute has one form [a value of type integer has no text] -> leave `equal_as` away: it is for texts, and for collections of texts
+    20:35 `sice` is no value of `equal_as` -> did you mean `size`?
+    ");
+}
+
+#[test]
+fn the_only_object_of_a_type() {
+    let of = |keys: &str, attribute: &str| {
+        said(&format!(
+            "[provider]\nname = 'x'\n[api.rest]\naddress = {{ default = 'https://x.example' }}\n[type.settings]\n\
+             singleton = 'settings'\n{keys}\n[type.settings.attribute]\ntheme = {{ type = 'string'{attribute} }}\n"
+        ))
+    };
+    let read = "read = 'rest: GET /settings'";
+    let update = "update = [ { call = 'rest: PATCH /settings', sends = 'changed' } ]";
+    assert_eq!(of(&format!("{read}\n{update}"), ""), "");
+    let reset = "delete = [ { call = 'rest: DELETE /settings' } ]";
+    assert_eq!(of(&format!("{read}\n{update}\n{reset}"), ""), "");
+    let create = "create = [ { call = 'rest: POST /settings', sends = 'all' } ]";
+    let found = [
+        of(update, ""),
+        of(read, ""),
+        of(&format!("{read}\n{update}\n{create}"), ""),
+        of(&format!("{read}\n{update}"), ", on_change = 'replace'"),
+        of(
+            &format!(
+                "{read}\n{update}\nparent = {{ type = 'settings', attributes = {{ theme = 'theme' }} }}"
+            ),
+            "",
+        ),
+    ];
+    insta::assert_snapshot!(found.join("\n--\n"), @r#"
+    5:7 type `settings`: the only object of a type is read [nothing reads it] -> add `read = "api: GET /settings"`
+    --
+    5:7 type `settings`: there is no `update` [`theme` could not be changed] -> add `update`, or give the attributes `on_change = "replace"`
+    --
+    5:7 type `settings`: the only object of a type is never made [`create` and `find` are for objects that are made] -> remove them, or remove `singleton`
+    --
+    5:7 type `settings`: the only object of a type is never replaced [a change of `theme` would] -> remove `on_change` of `theme`
+    --
+    5:7 type `settings`: the only object of a type stands alone [`parent` and `data_only` are for objects of which there are several] -> remove them, or remove `singleton`
+    9:10 type `settings`: its parents go round in a circle [it stands below itself] -> take `parent` from the type at the top
+    "#);
+}
+
+#[test]
 fn what_can_be_merged() {
     let with = |rest: &str| said(&GOOD.replace("type = \"integer\", min = 0", rest));
     for rest in [

@@ -4,8 +4,12 @@ use std::collections::BTreeMap;
 
 use engine::address::{Name, RESERVED_TYPES, is_name};
 use engine::diagnostics::Span;
+use engine::expression::Expr;
 use engine::journal::ProgramKind;
-use engine::schema::{Identity, Presence, ReplaceOrder, Rule};
+use engine::schema::{Attribute, Identity, Presence, ReplaceOrder, Rule};
+use engine::state::ObjectId;
+use engine::types::Type;
+use engine::value::Value;
 
 use super::model::{AttributeModel, Header, ProgramModel, TypeModel};
 use super::reader::{Keys, Node, Reader, named};
@@ -27,9 +31,73 @@ pub(super) fn read(
     if let Some(parent) = &parent {
         parent::show(parent, &mut attributes);
     }
-    let list = keys.must(reader, "list").map(|node| call::lists(reader, context, node));
+    let singleton = keys.text(reader, "singleton");
+    let key: Name = keys.text(reader, "key").unwrap_or_else(|| "id".to_owned()).into();
+    if let Some(id) = &singleton {
+        attributes.insert(key.clone(), constant(id));
+    }
+    // The only object of a type is read, and nothing else is to be found.
+    let list = if singleton.is_some() { keys.node("list") } else { keys.must(reader, "list") };
+    let list = list.map(|node| call::lists(reader, context, node));
     let read = keys.node("read").map(|node| call::reads(reader, context, node));
     let find = keys.node("find").and_then(|node| call::search(reader, context, node));
+    let mut programs = programs(reader, context, &mut keys);
+    let (identity, header) = if data_only || singleton.is_some() {
+        (Identity::Ask, None)
+    } else {
+        identity(reader, &mut keys)
+    };
+    if let Identity::ClientId { attribute } = &identity {
+        draw_where_silent(&mut attributes, attribute);
+    }
+    if matches!(identity, Identity::Ask | Identity::IdempotencyKey) {
+        let creates = programs.iter_mut().filter(|(kind, _)| *kind == ProgramKind::Create);
+        creates.for_each(|(_, program)| program::wait_apart(program));
+    }
+    let headers = headers::filled(reader, &mut keys);
+    mark_conditions(&mut attributes, &headers, &programs);
+    let replace = replace(reader, &mut keys);
+    let (rule_spans, rules) = rules(reader, &mut keys, &attributes);
+    let name_attribute = keys.text(reader, "name_attribute");
+    let name_attribute = name_attribute.unwrap_or_else(|| known_by(&attributes, &identity));
+    let of = |kind| {
+        let own = programs.iter().filter(|(own, _)| *own == kind);
+        own.map(|(_, program)| program.clone()).collect()
+    };
+    let model = TypeModel {
+        description: keys.text(reader, "description").unwrap_or_default(),
+        data_only,
+        singleton: singleton.map(|id| ObjectId(id.into())),
+        headers,
+        parent,
+        list: list.unwrap_or_default(),
+        read: read.unwrap_or_default(),
+        find,
+        key,
+        create: of(ProgramKind::Create),
+        update: of(ProgramKind::Update),
+        delete: of(ProgramKind::Delete),
+        identity,
+        idempotency_header: header,
+        replace,
+        unique_name: keys.flag(reader, "unique_name"),
+        name_attribute: attributes.get_key_value(name_attribute.as_str()).map(|(n, _)| n.clone()),
+        delete_effect: keys.text(reader, "delete_effect"),
+        rules,
+        rule_spans,
+        attributes,
+    };
+    keys.finish(reader);
+    check::type_model(reader, (name, span), &model);
+    Some(model)
+}
+
+/// Reads `variant`, `create`, `update` and `delete`.
+fn programs(
+    reader: &mut Reader,
+    context: &Context,
+    keys: &mut Keys<'_>,
+) -> Vec<(ProgramKind, ProgramModel)> {
     let mut programs = program::variants(reader, context, keys.node("variant"));
     for (key, kind) in [
         ("create", ProgramKind::Create),
@@ -41,53 +109,14 @@ pub(super) fn read(
             programs.push((kind, ProgramModel { when: None, phases }));
         }
     }
-    let (identity, header) =
-        if data_only { (Identity::Ask, None) } else { identity(reader, &mut keys) };
-    if let Identity::ClientId { attribute } = &identity {
-        draw_where_silent(&mut attributes, attribute);
-    }
-    if matches!(identity, Identity::Ask | Identity::IdempotencyKey) {
-        let creates = programs.iter_mut().filter(|(kind, _)| *kind == ProgramKind::Create);
-        creates.for_each(|(_, program)| program::wait_apart(program));
-    }
-    let headers = headers::filled(reader, &mut keys);
-    mark_conditions(&mut attributes, &headers, &programs);
-    let replace_words =
+    programs
+}
+
+fn replace(reader: &mut Reader, keys: &mut Keys<'_>) -> ReplaceOrder {
+    let words =
         [("delete_first", ReplaceOrder::DeleteFirst), ("create_first", ReplaceOrder::CreateFirst)];
-    let replace =
-        keys.node("replace").and_then(|node| reader.word(node, "replace", &replace_words));
-    let (rule_spans, rules) = rules(reader, &mut keys, &attributes);
-    let name_attribute = keys.text(reader, "name_attribute");
-    let name_attribute = name_attribute.unwrap_or_else(|| known_by(&attributes, &identity));
-    let of = |kind| {
-        let own = programs.iter().filter(|(own, _)| *own == kind);
-        own.map(|(_, program)| program.clone()).collect()
-    };
-    let model = TypeModel {
-        description: keys.text(reader, "description").unwrap_or_default(),
-        data_only,
-        headers,
-        parent,
-        list: list.unwrap_or_default(),
-        read: read.unwrap_or_default(),
-        find,
-        key: keys.text(reader, "key").unwrap_or_else(|| "id".to_owned()).into(),
-        create: of(ProgramKind::Create),
-        update: of(ProgramKind::Update),
-        delete: of(ProgramKind::Delete),
-        identity,
-        idempotency_header: header,
-        replace: replace.unwrap_or(ReplaceOrder::DeleteFirst),
-        unique_name: keys.flag(reader, "unique_name"),
-        name_attribute: attributes.get_key_value(name_attribute.as_str()).map(|(n, _)| n.clone()),
-        delete_effect: keys.text(reader, "delete_effect"),
-        rules,
-        rule_spans,
-        attributes,
-    };
-    keys.finish(reader);
-    check::type_model(reader, (name, span), &model);
-    Some(model)
+    let replace = keys.node("replace").and_then(|node| reader.word(node, "replace", &words));
+    replace.unwrap_or(ReplaceOrder::DeleteFirst)
 }
 
 /// The rules of the type, and those about its images, each with its place.
@@ -137,6 +166,17 @@ fn draw_where_silent(attributes: &mut BTreeMap<Name, AttributeModel>, id: &Name)
     let Some(id) = attributes.get_mut(id) else { return };
     let may_be_given = id.schema.presence == Presence::Optional;
     id.schema.server_default |= may_be_given && id.schema.default.is_none();
+}
+
+/// An attribute that is the same for all objects.
+fn constant(text: &str) -> AttributeModel {
+    let schema = Attribute {
+        description: "Its id.".to_owned(),
+        presence: Presence::Computed,
+        derived: Some(Expr::literal(Value::string(text))),
+        ..Attribute::new(Type::String)
+    };
+    AttributeModel { schema, header: None, wires: BTreeMap::new(), merges: false, image: None }
 }
 
 /// Marks the attributes of headers that calls send back: a version, of which each call needs the newest.

@@ -146,3 +146,43 @@ async fn what_no_call_has_a_place_for_is_told_by_its_phase() {
     };
     assert_eq!(carries(&stopping), [false, true]);
 }
+
+/// An API of each form reads what it is sent in that form, and what an attribute loses goes.
+#[tokio::test]
+async fn bodies_have_the_form_that_the_descriptor_says() {
+    let patch = "sends = \"changed\" }";
+    let wanted = || json!({"name": "a b", "size": 3, "big_size": null});
+    for (phase, content_type, body) in [
+        ("sends = \"changed\" }", "application/json", r#"{"bigSize":null,"name":"a b","size":3}"#),
+        (
+            "sends = \"changed\", body = \"merge_patch\" }",
+            "application/merge-patch+json",
+            r#"{"bigSize":null,"name":"a b","size":3}"#,
+        ),
+        (
+            "sends = \"changed\", body = \"json_patch\" }",
+            "application/json-patch+json",
+            r#"[{"op":"remove","path":"/bigSize"},{"op":"add","path":"/name","value":"a b"},{"op":"add","path":"/size","value":3}]"#,
+        ),
+        (
+            "sends = \"changed\", body = \"form\", inside = \"thing\" }",
+            "application/x-www-form-urlencoded",
+            "thing%5BbigSize%5D=&thing%5Bname%5D=a%20b&thing%5Bsize%5D=3",
+        ),
+        (
+            "sends = { name = \"${name}\" }, body = \"text\", headers = { Content-Type = \"text/x-name\" } }",
+            "text/x-name",
+            "a b",
+        ),
+    ] {
+        let text = REST.replace(patch, phase);
+        let shown = json!({"id": "t1", "name": "a b", "size": 3, "bigSize": null});
+        let server = Server::start(move |_, _| Answer::json(200, shown.clone())).await;
+        let changed = vec!["name", "size", "big_size"];
+        let step = Step { changed, ..Step::update("thing", "t1", wanted()) };
+        step.perform(&provider(&text, &server.address)).await.unwrap();
+        let request = server.requests().remove(0);
+        assert_eq!(request.body, body, "{phase}");
+        assert_eq!(request.headers["content-type"], content_type, "{phase}");
+    }
+}

@@ -34,3 +34,30 @@ fn mistakes() {
     16:12 type `thing`: the phase names the attribute `answr`, which it lacks -> known are id, name, size
     "#);
 }
+
+#[test]
+fn bodies() {
+    let with = |keys: &str| said(&GOOD.replace("sends = \"changed\" }", &format!("{keys} }}")));
+    for good in [
+        "sends = \"changed\", body = \"merge_patch\"",
+        "sends = \"all\", body = \"form\", inside = \"thing\"",
+        "sends = { size = \"${size}\" }, body = \"text\"",
+    ] {
+        assert_eq!(with(good), "", "{good}");
+    }
+    let found = [
+        "sends = \"changed\", body = \"xml\"",
+        "sends = \"changed\", body = \"text\"",
+        "sends = \"changed\", body = \"json_patch\", inside = \"x\"",
+        "sends = \"changed\", body = \"json_patch\", fields = { x = 1 }",
+    ];
+    insta::assert_snapshot!(found.map(with).join("\n--\n"), @r#"
+    16:76 `xml` is no value of `body` -> known are json, merge_patch, json_patch, form, text
+    --
+    16:76 the body cannot have this form [a text is one attribute] -> write `sends = { content = "${content}" }` and nothing beside it
+    --
+    16:76 the body cannot have this form [a list of changes has no other fields] -> leave out `fields` and `inside`
+    --
+    16:76 the body cannot have this form [a list of changes has no other fields] -> leave out `fields` and `inside`
+    "#);
+}

@@ -1,0 +1,133 @@
+//! Bodies: what a phase sends, as the text that a request holds.
+
+use serde_json::json;
+
+use crate::template::query_pair;
+use crate::wire::{Unwritable, Wire};
+
+/// The form of a body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum BodyForm {
+    /// An object.
+    #[default]
+    Json,
+    /// An object that is merged into what is there (RFC 7396).
+    MergePatch,
+    /// A list of changes (RFC 6902).
+    JsonPatch,
+    /// Pairs, as a form of HTML sends them.
+    Form,
+    /// The one text that is sent, as it is.
+    Text,
+}
+
+/// A body, ready to send.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Body {
+    pub(crate) text: String,
+    pub(crate) form: BodyForm,
+}
+
+impl BodyForm {
+    /// The forms by the words that descriptors have for them.
+    pub(crate) const WORDS: [(&'static str, Self); 5] = [
+        ("json", Self::Json),
+        ("merge_patch", Self::MergePatch),
+        ("json_patch", Self::JsonPatch),
+        ("form", Self::Form),
+        ("text", Self::Text),
+    ];
+
+    /// Returns the header `Content-Type` of a body, where the descriptor gives none.
+    pub(crate) fn content_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::MergePatch => "application/merge-patch+json",
+            Self::JsonPatch => "application/json-patch+json",
+            Self::Form => "application/x-www-form-urlencoded",
+            Self::Text => "text/plain; charset=utf-8",
+        }
+    }
+
+    /// Writes a body. Where it is a list of changes, `wire` is the list.
+    pub(crate) fn write(self, wire: &Wire) -> Result<Body, Unwritable> {
+        let text = match (self, wire) {
+            (Self::Form, wire) => {
+                let mut pairs = Vec::new();
+                add_pairs(&mut pairs, "", wire);
+                pairs.join("&")
+            }
+            (Self::Text, Wire::Object(entries)) => match entries.values().next() {
+                Some(Wire::Text(text)) => text.clone(),
+                None | Some(Wire::Null) => String::new(),
+                Some(_) => return Err(Unwritable::Shape("a text".to_owned())),
+            },
+            (_, wire) => wire.to_json().to_string(),
+        };
+        Ok(Body { text, form: self })
+    }
+}
+
+/// One change of an object: the value at a path, which goes where it is null.
+pub(crate) fn change(path: &[String], value: &Wire) -> Wire {
+    let mut pointer = String::new();
+    for key in path {
+        pointer.push('/');
+        pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+    }
+    Wire::from_json(&match value {
+        Wire::Null => json!({ "op": "remove", "path": pointer }),
+        value => json!({ "op": "add", "path": pointer, "value": value.to_json() }),
+    })
+}
+
+/// Adds the pairs of a value: `a=1`, `a[b]=1` for what stands in an object, and `a=1&a=2` for a list.
+fn add_pairs(pairs: &mut Vec<String>, name: &str, wire: &Wire) {
+    match wire {
+        Wire::Object(entries) => {
+            for (key, value) in entries {
+                let name = if name.is_empty() { key.clone() } else { format!("{name}[{key}]") };
+                add_pairs(pairs, &name, value);
+            }
+        }
+        Wire::List(items) => items.iter().for_each(|item| add_pairs(pairs, name, item)),
+        Wire::Null => pairs.push(query_pair(name, "")),
+        Wire::Bool(value) => pairs.push(query_pair(name, &value.to_string())),
+        Wire::Number(number) => pairs.push(query_pair(name, &number.to_string())),
+        Wire::Text(text) | Wire::Enum(text) => pairs.push(query_pair(name, text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(form: BodyForm, json: &serde_json::Value) -> Result<String, Unwritable> {
+        form.write(&Wire::from_json(json)).map(|body| body.text)
+    }
+
+    #[test]
+    fn forms() {
+        let object = json!({"a": "x y&z", "b": {"c": 1, "d": [true, null]}, "e": []});
+        for (form, text) in [
+            (BodyForm::Json, r#"{"a":"x y&z","b":{"c":1,"d":[true,null]},"e":[]}"#),
+            (BodyForm::Form, "a=x%20y%26z&b%5Bc%5D=1&b%5Bd%5D=true&b%5Bd%5D="),
+        ] {
+            assert_eq!(written(form, &object), Ok(text.to_owned()));
+        }
+        assert_eq!(written(BodyForm::Text, &json!({"a": "x\ny"})), Ok("x\ny".to_owned()));
+        assert_eq!(written(BodyForm::Text, &json!({"a": null})), Ok(String::new()));
+        assert!(written(BodyForm::Text, &json!({"a": 1})).is_err());
+    }
+
+    #[test]
+    fn changes_of_an_object() {
+        let path = ["a/b".to_owned(), "~".to_owned()];
+        for (value, shown) in [
+            (json!(1), json!({"op": "add", "path": "/a~1b/~0", "value": 1})),
+            (json!(null), json!({"op": "remove", "path": "/a~1b/~0"})),
+        ] {
+            assert_eq!(change(&path, &Wire::from_json(&value)).to_json(), shown);
+        }
+    }
+}
