@@ -4,6 +4,7 @@
 //! or the state does. It calls the service on this machine where the spec says `local = true` or the
 //! command `--local`, and otherwise needs addresses and a key.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -594,11 +595,16 @@ fn serverless(version: Version) -> Result<Descriptor, CommandError> {
     version.read().map_err(|diagnostics| CommandError::new(first(&diagnostics)))
 }
 
-/// The version of the API that a provider block names, else the one of the address that is given.
+/// The version of the API that a provider block names, else the one that has more of the block's settings, else the one of
+/// the address that is given.
 fn version(settings: &ProviderSettings, diagnostics: &mut Diagnostics) -> Version {
     let Some(named) = settings.values.get(VERSION) else {
-        let is_two = settings.values.contains_key("v2_url");
-        return if is_two { Version::V2 } else { version_by_address() };
+        let count = |version| settings.values.keys().filter(|key| is_setting(version, key)).count();
+        return match count(Version::V1).cmp(&count(Version::V2)) {
+            Ordering::Greater => Version::V1,
+            Ordering::Less => Version::V2,
+            Ordering::Equal => version_by_address(),
+        };
     };
     let word = named.value.value.as_str();
     let known = Version::ALL.into_iter().find(|version| Some(version.word()) == word);
