@@ -148,3 +148,39 @@ fn what_an_update_cannot_leave_out_stays() {
     assert!(said.contains("`idle_timeout` is no longer managed, stays 77"), "{said}");
     assert_eq!(service.list("/endpoints")[0]["idleTimeout"], json!(77));
 }
+
+const TEMPLATE_2: &str = r#"env = { MODEL = "tiny" }
+docker_entrypoint = ["/bin/sh"]
+docker_start_cmd = ["-c", "true"]
+container_registry_auth_id = "${registry_auth.images.id}"
+"#;
+
+/// One of the two that cannot be given together is in each.
+const ENDPOINTS_2: [&str; 2] = [
+    "network_volume_id = \"${network_volume.models.id}\"\nmin_cuda_version = \"12.4\"\n",
+    "allowed_cuda_versions = [\"12.4\"]\n",
+];
+
+/// The same in the second version of the API, as far as that can clear what it has.
+#[test]
+fn what_the_spec_no_longer_gives_goes_back_in_version_2() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let spec = |template: &str, endpoint: &str| {
+        format!("[provider.serverless]\nversion = \"v2\"\n{}", spec(template, endpoint))
+    };
+    let project = Project::with(&spec("", ""), &service);
+    project.run(&["apply", "--yes"]).expect(0);
+    let plain = look(&service);
+    for endpoint in ENDPOINTS_2 {
+        project.write("plumb.toml", spec(TEMPLATE_2, endpoint));
+        project.run(&["apply", "--yes"]).expect(0);
+        assert_ne!(look(&service), plain);
+        project.write("plumb.toml", spec("", ""));
+        let planned = project.run(&["plan"]).expect(0);
+        assert!(!planned.said().contains("no longer managed"), "{}", planned.said());
+        project.run(&["apply", "--yes"]).expect(0);
+        assert_eq!(look(&service), plain, "{endpoint}");
+        project.run(&["plan", "--detailed-exitcode"]).expect(0);
+    }
+}
