@@ -10,6 +10,8 @@ use crate::operation::{Body, Method, Operation, parameter_schema};
 use crate::paging::{Paging, paging};
 use crate::shape::Shapes;
 
+/// The content type of a patch that is merged.
+const MERGE_PATCH: &str = "application/merge-patch+json";
 /// The name of the API in a descriptor.
 const API: &str = "rest";
 
@@ -117,7 +119,7 @@ fn management_texts<'a>(
         call(&calls.create)?,
         inside(objects.create.at),
         item(objects.created.as_ref()),
-        content_type(calls.create.operation),
+        body_form(calls.create.operation),
     );
     let changes = attributes
         .values()
@@ -130,7 +132,7 @@ fn management_texts<'a>(
             sent(update.operation, attributes),
             inside(taken.at),
             item(objects.updated.as_ref()),
-            content_type(update.operation),
+            body_form(update.operation),
         );
         Ok::<_, String>(Line::sure(text))
     });
@@ -164,8 +166,11 @@ fn is_local(attribute: &AttributeDraft) -> bool {
     attribute.keys.iter().any(|(key, value)| *key == "wire" && value == "false")
 }
 
-fn content_type(operation: Operation<'_>) -> String {
+/// Returns the form of the body of a call, where that is not plain JSON.
+fn body_form(operation: Operation<'_>) -> String {
     match operation.body() {
+        Body::Form { .. } => ", body = \"form\"".to_owned(),
+        Body::Json { content_type: Some(MERGE_PATCH), .. } => ", body = \"merge_patch\"".to_owned(),
         Body::Json { content_type: Some(content_type), .. } => {
             format!(", headers = {{ Content-Type = {} }}", quoted(content_type))
         }

@@ -134,7 +134,7 @@ fn body<'a>(
     match operation.body() {
         Body::None => Ok(Found::default()),
         Body::Other(content_type) => Err(format!("{content_type}, and no JSON")),
-        Body::Json { schema, .. } => {
+        Body::Json { schema, .. } | Body::Form { schema } => {
             let shape = shapes.of(schema);
             if shape.kind() == Kind::Any {
                 return Ok(Found::default());

@@ -31,6 +31,9 @@ impl Method {
     }
 }
 
+/// The content type of a form.
+const FORM: &str = "application/x-www-form-urlencoded";
+
 /// An operation.
 #[derive(Clone, Copy)]
 pub(crate) struct Operation<'a> {
@@ -50,6 +53,10 @@ pub(crate) enum Body<'a> {
     Json {
         schema: &'a Json,
         content_type: Option<&'a str>,
+    },
+    /// A form of a schema.
+    Form {
+        schema: &'a Json,
     },
     /// Another content type.
     Other(&'a str),
@@ -114,7 +121,10 @@ impl<'a> Operation<'a> {
                 let content_type = (preference(name) > 0).then_some(name.as_str());
                 Body::Json { schema: media.get("schema").unwrap_or(&Json::Null), content_type }
             }
-            (None, Some(other)) => Body::Other(other),
+            (None, Some(other)) => match content.get(FORM) {
+                Some(media) => Body::Form { schema: media.get("schema").unwrap_or(&Json::Null) },
+                None => Body::Other(other),
+            },
             (None, None) => Body::None,
         }
     }
@@ -128,7 +138,7 @@ impl<'a> Operation<'a> {
             return Body::None;
         }
         let consumes = self.node.get("consumes").and_then(|it| it.get(0)).and_then(Json::as_str);
-        Body::Other(consumes.unwrap_or("application/x-www-form-urlencoded"))
+        Body::Other(consumes.unwrap_or(FORM))
     }
 
     /// The answers with a status that begins with a digit, the lowest status first.
