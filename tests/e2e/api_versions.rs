@@ -112,7 +112,7 @@ resources = [{ type = "NETWORK_VOLUME", id = "${network_volume.models.id}" }]
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
     let price = project.run(&["output", "price", "--raw"]).expect(0).stdout;
     assert!(price.trim().parse::<f64>().is_ok_and(|price| price > 1.0), "{price}");
-    project.write("plumb.toml", &spec.replace("hidden-1", "hidden-2").replace("research", "sales"));
+    project.write("plumb.toml", spec.replace("hidden-1", "hidden-2").replace("research", "sales"));
     project.run(&["apply", "--yes"]).expect(0);
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
     project.run(&["destroy", "--yes"]).expect(0);

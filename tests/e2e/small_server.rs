@@ -53,9 +53,10 @@ fn serve<W>(
     loop {
         let request = read(&mut stream)?;
         let Answer { status, headers, body } = answer(&mut *world.lock().ok()?, &request);
-        let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
-        let length = body.len();
-        let head = format!("HTTP/1.1 {status} X\r\n{headers}Content-Length: {length}\r\n\r\n");
+        let mut lines = vec![format!("HTTP/1.1 {status} X")];
+        lines.extend(headers);
+        lines.push(format!("Content-Length: {}\r\n\r\n", body.len()));
+        let head = lines.join("\r\n");
         stream.get_mut().write_all(format!("{head}{body}").as_bytes()).ok()?;
     }
 }
