@@ -132,7 +132,7 @@ pub struct Correction {
     pub meant: String,
 }
 
-/// What to do about a mistake, for people, and for programs where it is to write another word.
+/// Advice about a mistake, for people, and for programs where it is to write another word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
     /// The advice in words.

@@ -70,7 +70,7 @@ impl Server {
     }
 }
 
-/// What a client other than Plumb gets; none for a failure.
+/// The answer that a client other than Plumb gets; none for a failure.
 fn curl(arguments: &[&str]) -> Option<String> {
     let output = Command::new("curl").args(["-sf", "-m", "10"]).args(arguments).output();
     let output = output.expect("curl runs");

@@ -72,7 +72,7 @@ fn spec(template: &str, endpoint: &str) -> String {
     SPEC.replace("TEMPLATE", template).replace("ENDPOINT", endpoint)
 }
 
-/// What the service has of both objects.
+/// Both objects as the service has them.
 fn look(service: &Service) -> Vec<Value> {
     let of = |path: &str, names: &[&str]| {
         let object = service.list(path)[0].clone();
@@ -133,7 +133,7 @@ fn changes(plan: &str) -> String {
     lines.map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// What nothing clears in place stays, and is said: GPU types of an endpoint, whose API keeps what it does not get.
+/// A value that nothing clears in place stays, and is said: GPU types of an endpoint, whose API keeps what it does not get.
 #[test]
 fn what_an_update_cannot_leave_out_stays() {
     let folder = data();

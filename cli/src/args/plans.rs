@@ -66,14 +66,14 @@ pub(crate) struct Console {
 pub(crate) struct Graph {
     #[command(flatten)]
     pub(crate) folder: FolderArg,
-    /// How to print it
+    /// The form to print it in
     #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
     pub(crate) format: GraphFormat,
     #[command(flatten)]
     pub(crate) spec: SpecArgs,
 }
 
-/// How a graph is printed.
+/// The form in which a graph is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GraphFormat {
     /// For people

@@ -1,4 +1,4 @@
-//! What can be typed after `plumb provider`.
+//! The commands below `plumb provider`.
 
 use std::path::PathBuf;
 

@@ -32,7 +32,7 @@ struct Offer {
     candidates: Vec<Candidate>,
 }
 
-/// What may stand at the cursor.
+/// The words that may stand at the cursor.
 pub(crate) fn completion(query: &Query<'_>) -> CompletionList {
     let Some(Offer { word, candidates }) = offer(query) else { return CompletionList::default() };
     let typed = query.text.content().get(word.start..query.offset).unwrap_or_default();
@@ -262,7 +262,7 @@ fn flags(query: &Query<'_>, key: &str) -> Vec<Candidate> {
     words.iter().map(|word| Candidate::new(Kind::Keyword, *word)).collect()
 }
 
-/// What may stand in an expression.
+/// The words that may stand in an expression.
 fn expression(query: &Query<'_>, reference: &Reference) -> Option<Offer> {
     let word = reference.range.clone();
     if reference.base.is_empty() {

@@ -92,7 +92,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// What a document says in a resource block or a data block.
+/// The content of a resource block or a data block of a document.
 pub(crate) fn raw_block<'d>(document: &'d Document, block: &Block) -> Option<&'d RawBlock> {
     if block.is_data { document.data.get(block) } else { document.resources.get(block) }
 }

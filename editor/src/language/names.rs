@@ -87,7 +87,7 @@ pub(crate) fn addresses(known: &Known) -> impl Iterator<Item = Candidate> {
     blocks.chain(modules)
 }
 
-/// What may begin a reference: variables, locals, resources and modules.
+/// The names that may begin a reference: variables, locals, resources and modules.
 pub(crate) fn references(known: &Known) -> impl Iterator<Item = Candidate> {
     let document = known.document();
     let config = known.whole.config();

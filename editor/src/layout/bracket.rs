@@ -26,7 +26,7 @@ impl Node<'_> {
 #[derive(Debug)]
 pub(super) struct Bracket<'t> {
     pub(super) is_array: bool,
-    /// What stands between its brackets, by the lines in which it is written.
+    /// Its content between the brackets, by the lines in which it is written.
     pub(super) rows: Vec<Row<'t>>,
 }
 

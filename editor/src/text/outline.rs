@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 /// A part of a text, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// What stands in the brackets of a header.
+    /// The text in the brackets of a header.
     Header { inside: Range<usize>, is_list: bool, end: usize },
     /// A key, dots and all, and its value.
     Pair { key: Range<usize>, value: Option<Range<usize>> },

@@ -35,7 +35,7 @@ impl Reference {
     }
 }
 
-/// What the cursor is in.
+/// The thing that the cursor is in.
 #[derive(Clone, Copy)]
 enum Mode {
     /// Text, in which `${` begins an expression; true if a quote ends it.

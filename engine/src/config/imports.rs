@@ -234,7 +234,7 @@ fn computed(
     }
 }
 
-/// What is known before planning, and `each` of an import.
+/// The values that are known before planning, and `each` of an import.
 struct ImportScope<'a> {
     plain: &'a PlainScope<'a>,
     each: Option<(Name, Datum)>,

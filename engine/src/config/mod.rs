@@ -282,7 +282,7 @@ pub struct OutputConfig {
 /// An object that exists and is to be taken over into the state.
 #[derive(Clone, Debug)]
 pub struct ImportConfig {
-    /// Which one.
+    /// Its name.
     pub object: ImportedObject,
     /// The place where the spec says so; none for the command.
     pub span: Option<Span>,

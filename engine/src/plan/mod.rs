@@ -100,7 +100,7 @@ pub struct Plan {
 pub struct ProposedMove {
     /// The addresses before and after.
     pub rule: MoveRule,
-    /// Where the spec declares what may be moved to.
+    /// The place of the declaration of what may be moved to.
     pub span: Option<Span>,
 }
 
@@ -109,7 +109,7 @@ pub struct ProposedMove {
 pub struct Lack {
     /// Whose attribute.
     pub address: Address,
-    /// Which one.
+    /// Its name.
     pub attribute: Name,
     /// Where the spec gives it.
     pub span: Option<Span>,
@@ -124,7 +124,7 @@ pub struct Lack {
 pub struct Missing {
     /// Whose attribute.
     pub address: Address,
-    /// Which one.
+    /// Its name.
     pub attribute: Name,
     /// Why nobody has it.
     pub why: Why,

@@ -7,7 +7,7 @@ use url::Url;
 /// The address of an API.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Address {
-    /// Where paths are appended. Of a socket, the host is `localhost`.
+    /// The address that paths are appended to. Of a socket, the host is `localhost`.
     pub(crate) url: Url,
     /// The socket that leads there; none for TCP.
     pub(crate) socket: Option<PathBuf>,

@@ -40,7 +40,7 @@ pub(crate) struct AttributeDraft {
     pub(crate) replaces: bool,
     /// Further keys of the descriptor, with their values as TOML.
     pub(crate) keys: Vec<(&'static str, String)>,
-    /// What is to be proved about it.
+    /// The facts that are to be proved about it.
     pub(crate) proofs: Vec<&'static str>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Sources<'s, 'a> {
     pub(crate) read: Option<&'s Property<'a>>,
 }
 
-/// What is known of the type around an attribute.
+/// The facts about the type around an attribute.
 #[derive(Clone, Copy)]
 pub(crate) struct Surroundings<'s, 'a> {
     pub(crate) shapes: &'s Shapes<'a>,

@@ -12,7 +12,7 @@ pub(crate) struct Auth {
     pub(crate) keys: Vec<String>,
     /// The value of `auth`. None where an API takes no key.
     pub(crate) value: Option<String>,
-    /// What is to be proved about it.
+    /// The facts that are to be proved about it.
     pub(crate) proof: Option<&'static str>,
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct Operation<'a> {
     /// Its path as the document has it.
     pub(crate) path: &'a str,
     node: &'a Json,
-    /// What all operations of its path share.
+    /// The part that all operations of its path share.
     shared: &'a Json,
 }
 

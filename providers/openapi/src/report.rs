@@ -39,6 +39,6 @@ pub struct Converted {
     pub provider: String,
     /// Its types.
     pub types: Vec<TypeFound>,
-    /// What it does not have.
+    /// The names that it does not have.
     pub left_out: Vec<LeftOut>,
 }

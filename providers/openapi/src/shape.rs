@@ -30,7 +30,7 @@ pub(crate) struct Property<'a> {
 /// The properties of an object, by name.
 pub(crate) type Properties<'a> = BTreeMap<&'a str, Property<'a>>;
 
-/// What a schema allows.
+/// The values that a schema allows.
 #[derive(Clone, Default)]
 pub(crate) struct Shape<'a> {
     /// The names of its types, without `null`.

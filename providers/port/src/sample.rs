@@ -10,7 +10,7 @@ use engine::value::{Attributes, Value};
 
 use crate::conformance::{Fixture, Made};
 
-/// What is known about the sample objects of one type.
+/// The facts about the sample objects of one type.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// The type.

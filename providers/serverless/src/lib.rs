@@ -1,6 +1,6 @@
 //! The serverless compute service: its descriptor, and the client of its job API.
 //!
-//! What is known about the service's management interfaces stands in `serverless.provider.toml`, and for
+//! The knowledge about the service's management interfaces stands in `serverless.provider.toml`, and for
 //! version 2 in `serverless-v2.provider.toml`; this crate only carries them. What is known about jobs stands in
 //! [`jobs`].
 

@@ -67,7 +67,7 @@ fn write_new(path: &Path, shown: &Path, text: &str) -> Result<(), CommandError> 
     })
 }
 
-/// What was found and what was left out, as a table.
+/// A table of what was found and what was left out.
 fn report(converted: &Converted, path: Option<&Path>) -> String {
     let types = &converted.types;
     let sum = |count: fn(&TypeFound) -> usize| types.iter().map(count).sum::<usize>();

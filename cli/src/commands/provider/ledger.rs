@@ -121,7 +121,7 @@ impl Ledger {
         })
     }
 
-    /// Where it is.
+    /// Its place.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -25,7 +25,7 @@ use crate::runtime;
 /// The largest descriptor.
 const BYTES_MAX: u64 = 8 * 1024 * 1024;
 
-/// What became of a mark.
+/// The fate of a mark.
 struct Finding {
     mark: Mark,
     /// The answer, or why there is none.

@@ -104,7 +104,7 @@ struct Verdict {
     rest: Option<RemainingPhases>,
 }
 
-/// What the object that is there is to be, where there is one, and the attributes that are cleared for that.
+/// The wanted attributes of the object that is there, where there is one, and the attributes that are cleared for that.
 fn goal<'a>(case: &Case<'a>) -> (Cow<'a, Attributes>, BTreeSet<Name>) {
     let wanted = &case.wanted.attributes;
     let Some(live) = case.live else { return (Cow::Borrowed(wanted), BTreeSet::new()) };

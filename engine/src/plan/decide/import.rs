@@ -58,7 +58,7 @@ pub(in crate::plan) fn imported(
     }
 }
 
-/// Why an import has nothing to do; empty where it did its work. What was taken over may have been replaced since, or
+/// The reason that an import has nothing to do; empty where it did its work. What was taken over may have been replaced since, or
 /// gone and been made anew, or a run may have ended between the two: a block that stays in the spec must not keep a
 /// plan from being made.
 fn is_done(input: &PlanInput<'_>, address: &Address, import: &ImportConfig) -> Option<String> {
@@ -133,7 +133,7 @@ fn imported_by_id<'a>(
     input.config.imports.iter().find(is_same).map(|(other, _)| other)
 }
 
-/// Why a name does not say which object is meant.
+/// The reason that a name does not say which object is meant.
 fn not_one(
     input: &PlanInput<'_>,
     resource: &ResourceConfig,

@@ -70,7 +70,7 @@ struct Search<'a> {
     new: &'a [&'a Draft],
     key: &'a SealKey,
     comparisons: usize,
-    /// What each object that came was before, as far as it is found.
+    /// The earlier address of each object that came, as far as it is found.
     origins: BTreeMap<&'a Address, (&'a Draft, &'a Draft)>,
 }
 

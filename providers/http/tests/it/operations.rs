@@ -75,7 +75,7 @@ async fn an_operation_is_looked_at_until_it_has_ended_and_then_the_object() {
     }
 }
 
-/// What it has done all the same is looked up.
+/// A look-up finds what it has done all the same.
 #[tokio::test]
 async fn an_operation_that_fails_is_told_at_once_with_its_own_error() {
     let server = server(begun(), &["running", "failed"]).await;
