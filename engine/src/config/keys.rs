@@ -150,7 +150,22 @@ pub const RESOURCE: &[Key] = &[
 ];
 
 /// The keys of a data block that are not attributes.
-pub const DATA: &[Key] = &[DEPENDS_ON, FOR_EACH, PROVIDER];
+pub const DATA: &[Key] = &[
+    DEPENDS_ON,
+    FOR_EACH,
+    key("lifecycle", Form::Table(DATA_LIFECYCLE), "The conditions of the look-up."),
+    PROVIDER,
+];
+
+/// The keys of `lifecycle` of a data block.
+pub const DATA_LIFECYCLE: &[Key] = &[
+    key(
+        "postcondition",
+        Form::Tables(CONDITION),
+        "The conditions that what is found must meet, as `self`.",
+    ),
+    key("precondition", Form::Tables(CONDITION), "The conditions that must hold for the look-up."),
+];
 
 /// The keys of `lifecycle`.
 pub const LIFECYCLE: &[Key] = &[

@@ -1,4 +1,4 @@
-//! `lifecycle` of a resource.
+//! `lifecycle` of a resource or a data block.
 
 use std::collections::BTreeSet;
 
@@ -28,8 +28,14 @@ pub(super) fn lifecycle(
         return lifecycle;
     };
     let file = item.value.span.file;
+    let known = if block.is_data { keys::DATA_LIFECYCLE } else { keys::LIFECYCLE };
     for (key, value) in entries {
         let Some(name) = literal_key(key) else { continue };
+        if !keys::has(known, name) {
+            let at = place(file, key.range);
+            checker.push(say::unknown_key(name, "`lifecycle`", at, &keys::names(known)));
+            continue;
+        }
         let own = conditions::entry(&item.value, (key, value));
         let value = own.value.clone();
         let flag = match &**name {
@@ -58,12 +64,7 @@ pub(super) fn lifecycle(
                 lifecycle.postconditions = postconditions(checker, block, &own, schema);
                 continue;
             }
-            _ => {
-                let known = keys::names(keys::LIFECYCLE);
-                let at = place(file, key.range);
-                checker.push(say::unknown_key(name, "`lifecycle`", at, &known));
-                continue;
-            }
+            _ => continue,
         };
         checker.expect(&value, &Type::Boolean);
         *flag = Some(value);
@@ -72,11 +73,12 @@ pub(super) fn lifecycle(
 }
 
 fn wording(key: &'static str, one: &'static str, block: &Block) -> Wording {
+    let kind = if block.is_data { "data" } else { "resource" };
     Wording {
         key,
         one,
         whose: format!("{one} of `{block}`"),
-        form: format!("[[resource.{}.{}.lifecycle.{key}]]", block.ty, block.name),
+        form: format!("[[{kind}.{}.{}.lifecycle.{key}]]", block.ty, block.name),
     }
 }
 

@@ -334,7 +334,7 @@ impl Reader {
             let text = match (kind, name) {
                 ("check" | "policy", "assert") => Text::Expression,
                 ("variable", "validation") | ("output", "precondition") => Text::Conditions,
-                ("resource", "lifecycle") => Text::Lifecycle,
+                ("resource" | "data", "lifecycle") => Text::Lifecycle,
                 _ => Text::Template,
             };
             let item = self.item(file, (key, value), text);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::checker::{Checker, place};
 use super::convert::file_request;
-use super::data::{DataConfig, Fetched, data};
+use super::data::{CheckedData, DataConfig, Fetched, data};
 pub use super::given::{Files, Given};
 use super::modules::expand::{Expanded, Refactorings, expand};
 use super::names::{Known, Managed, Modules, Names};
@@ -19,8 +19,8 @@ use super::{
     Config, Document, Item, LocalConfig, PolicyConfig, RawBlock, Variable, diagnostics as say,
     imports, locals, moves, outputs, policies, removals, singletons, variables,
 };
-use crate::address::{Address, Block, Name, is_name};
-use crate::diagnostics::{Diagnostics, Span};
+use crate::address::{Block, Name, is_name};
+use crate::diagnostics::Diagnostics;
 use crate::expression::visit::walk;
 use crate::schema::{ProviderSchema, TypeSchema};
 use crate::work::{self, InTurn, Workers};
@@ -83,8 +83,8 @@ pub fn resolve_with(
         .data
         .into_iter()
         .zip(look_ups)
-        .filter_map(|((block, raw), (managed, depends_on))| {
-            Some((block.clone(), DataConfig::new(block, raw, managed?, depends_on)))
+        .filter_map(|((block, raw), (managed, checked))| {
+            Some((block.clone(), DataConfig::new(block, raw, managed?, checked)))
         })
         .collect();
     (config, diagnostics)
@@ -94,7 +94,7 @@ pub fn resolve_with(
 type Resources = Vec<(Option<Managed>, Checked)>;
 
 /// The checked data blocks, in their order; one that nothing manages is left out of the config.
-type LookUps = Vec<(Option<Managed>, Vec<(Address, Span)>)>;
+type LookUps = Vec<(Option<Managed>, CheckedData)>;
 
 /// Checks everything; the config lacks what moves into it from the document.
 fn check(

@@ -106,6 +106,34 @@ value = '${[for d in data.disk.d : d.size]}'
 }
 
 #[test]
+fn conditions_of_a_look_up_are_judged_while_planning() {
+    let said = |kind: &str, condition: &str| {
+        let spec = format!(
+            "[variable.least]\ntype = \"integer\"\ndefault = 15\n\
+             [resource.disk.own]\nname = \"n\"\nsize = 1\nzone = \"eu\"\n\
+             [data.disk.d]\nname = \"d1\"\n[[data.disk.d.lifecycle.{kind}]]\n\
+             condition = '{condition}'\nmessage = \"at least ${{var.least}}\"\n{}",
+            unit("data.disk.d.id")
+        );
+        world().plan_text(&spec)
+    };
+    for (kind, condition, line) in [
+        ("postcondition", "self.size < var.least", "create disk.own []"),
+        ("precondition", "var.least > 1", "create disk.own []"),
+        ("postcondition", "self.size > var.least", "error:11: at least 15"),
+        ("precondition", "var.least > 20", "error:11: at least 15"),
+        (
+            "postcondition",
+            "self.id != disk.own.id",
+            "error:11: a postcondition of data.disk.d is known only after apply",
+        ),
+    ] {
+        let said = said(kind, condition);
+        assert!(said.lines().any(|it| it == line), "{kind} {condition}: {said}");
+    }
+}
+
+#[test]
 fn not_exactly_one_object() {
     let said = |conditions: &str| {
         let spec = format!("[data.disk.d]\n{conditions}\n");

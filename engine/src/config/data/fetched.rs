@@ -83,7 +83,7 @@ pub(super) fn check(checker: &mut Checker<'_>, raw: &RawBlock, kind: Fetched) {
 }
 
 /// The keys of a block that are not attributes.
-const RESERVED: [&str; 2] = ["depends_on", "for_each"];
+const RESERVED: [&str; 3] = ["depends_on", "for_each", "lifecycle"];
 
 fn state() -> TypeSchema {
     let text = |description| given(Type::String, description);

@@ -12,16 +12,17 @@ use std::sync::Arc;
 use self::diagnostics as say;
 pub use self::fetched::Fetched;
 use super::checker::Checker;
+use super::lifecycle::lifecycle;
 use super::names::Managed;
 use super::resource::{depends_on, for_each, holds_text};
-use super::{RawBlock, SpecExpr, Table};
+use super::{Lifecycle, RawBlock, SpecExpr, Table};
 use crate::address::{Address, Block, Name};
 use crate::diagnostics::Span;
 use crate::schema::{Attribute, SeenIn, TypeSchema};
 use crate::types::Type;
 
 /// The keys of a data block that are not attributes.
-const RESERVED: [&str; 3] = ["depends_on", "for_each", "provider"];
+const RESERVED: [&str; 4] = ["depends_on", "for_each", "lifecycle", "provider"];
 
 /// The attribute that every object has, whether its schema says so or not.
 pub(crate) const ID: &str = "id";
@@ -43,6 +44,14 @@ pub struct DataConfig {
     pub for_each: Option<SpecExpr>,
     /// The addresses that it comes after without referring to them; a key of none means all instances.
     pub depends_on: Vec<(Address, Span)>,
+    /// Its preconditions and postconditions.
+    pub lifecycle: Lifecycle,
+}
+
+/// The parts of a data block that its check reads.
+pub(super) struct CheckedData {
+    depends_on: Vec<(Address, Span)>,
+    lifecycle: Lifecycle,
 }
 
 impl DataConfig {
@@ -51,17 +60,19 @@ impl DataConfig {
         block: Block,
         raw: RawBlock,
         (provider, schema): Managed,
-        depends_on: Vec<(Address, Span)>,
+        CheckedData { depends_on, lifecycle }: CheckedData,
     ) -> Self {
         let RawBlock { header, items: mut attributes } = raw;
         let for_each = attributes.get("for_each").map(|item| item.value.clone());
         attributes.retain(|name| !RESERVED.contains(&&**name));
-        Self { block, header, provider, schema, attributes, for_each, depends_on }
+        Self { block, header, provider, schema, attributes, for_each, depends_on, lifecycle }
     }
 
     /// Every expression of the block that may refer to others.
     pub(crate) fn expressions(&self) -> impl Iterator<Item = &SpecExpr> {
-        self.attributes.values().map(|item| &item.value).chain(&self.for_each)
+        let conditions = self.lifecycle.conditions();
+        let conditions = conditions.flat_map(|it| [&it.condition, &it.message]);
+        self.attributes.values().map(|item| &item.value).chain(&self.for_each).chain(conditions)
     }
 
     /// The blocks that it comes after without referring to them.
@@ -75,12 +86,8 @@ impl DataConfig {
     }
 }
 
-/// Checks a block; returns the addresses that it comes after.
-pub(super) fn data<'a>(
-    checker: &mut Checker<'a>,
-    block: &'a Block,
-    raw: &RawBlock,
-) -> Vec<(Address, Span)> {
+/// Checks a block.
+pub(super) fn data<'a>(checker: &mut Checker<'a>, block: &'a Block, raw: &RawBlock) -> CheckedData {
     let known = checker.view.names.resources.get(block);
     let schema = known.and_then(|known| known.managed.as_ref()).map(|(_, schema)| &**schema);
     checker.block = Some(block);
@@ -96,8 +103,11 @@ pub(super) fn data<'a>(
         (None, Some(schema)) => conditions(checker, raw, schema),
         (None, None) => {}
     }
+    let item = raw.items.get("lifecycle");
+    let lifecycle = item.map(|item| lifecycle(checker, block, item, schema)).unwrap_or_default();
     let item = raw.items.get("depends_on");
-    item.map(|item| depends_on(checker, item)).unwrap_or_default()
+    let depends_on = item.map(|item| depends_on(checker, item)).unwrap_or_default();
+    CheckedData { depends_on, lifecycle }
 }
 
 /// Checks the attributes that the object must have.

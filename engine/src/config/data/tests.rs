@@ -43,6 +43,23 @@ fn a_good_block_says_nothing() {
 }
 
 #[test]
+fn conditions_are_its_only_lifecycle() {
+    check(
+        r#"[data.box.a]
+        name = "x"
+        [[data.box.a.lifecycle.postcondition]]
+        condition = "self.size > 1"
+        message = "it has ${self.size}"
+        [data.box.b]
+        name = "x"
+        lifecycle = { prevent_destroy = true, precondition = [{ condition = "1" }] }"#,
+        "
+plumb.toml:8:23 error: unknown key [prevent_destroy] `lifecycle` has no `prevent_destroy` | known are `postcondition`, `precondition`
+plumb.toml:8:63 error: missing key [{ condition = \"1\" }] a precondition of `data.box.b` has no `message` | add `message = …`",
+    );
+}
+
+#[test]
 fn mistakes_have_a_place_and_the_nearest_name() {
     check(
         r#"[data.box.a]
@@ -134,7 +151,7 @@ fn states_and_addresses() {
         plumb.toml:6:9 error: unknown attribute [uri] `http` has no attribute `uri` | did you mean `url`?
         plumb.toml:7:9 error: this attribute cannot be given [json] `json` is what is read | remove it, and refer to it: `data.http.NAME.json`
         plumb.toml:9:15 error: wrong type [5] expected string, found integer | put it in quotes
-        plumb.toml:10:9 error: unknown attribute [provider] `http` has no attribute `provider` | known are `depends_on`, `expected_status`, `for_each`, `headers`, `sensitive`, `timeout`, `url`
+        plumb.toml:10:9 error: unknown attribute [provider] `http` has no attribute `provider` | known are `depends_on`, `expected_status`, `for_each`, `headers`, `lifecycle`, `sensitive`, `timeout`, `url`
         plumb.toml:12:32 error: `data.http.d` has no attribute `text` [text] | there are: body, expected_status, headers, json, sensitive, status, timeout, url"#,
     );
 }

@@ -90,7 +90,7 @@ impl<'c> Conditions<'c> {
     }
 
     fn with_object<'s>(&'s self, object: &'s Datum) -> WithObject<'s> {
-        WithObject { inner: self.scope, address: self.address, object }
+        WithObject::new(self.scope, self.address, object)
     }
 }
 
@@ -167,13 +167,21 @@ fn makes_or_changes(change: &Change) -> bool {
 }
 
 /// The scope of a postcondition: that of the instance, with the object as `self`.
-struct WithObject<'s> {
+pub(in crate::plan) struct WithObject<'s> {
     inner: &'s SpecScope<'s>,
     address: &'s Address,
     object: &'s Datum,
 }
 
-impl WithObject<'_> {
+impl<'s> WithObject<'s> {
+    pub(in crate::plan) fn new(
+        inner: &'s SpecScope<'s>,
+        address: &'s Address,
+        object: &'s Datum,
+    ) -> Self {
+        Self { inner, address, object }
+    }
+
     /// Returns true for the word that stands for the object.
     fn is_self(root: &Root) -> bool {
         matches!(root, Root::Named(name) if &**name == "self")

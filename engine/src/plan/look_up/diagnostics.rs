@@ -120,6 +120,15 @@ pub(super) fn unknown_condition(name: &str, span: Span, address: &Address) -> Di
         )
 }
 
+/// A condition of a look-up that only apply knows.
+pub(super) fn condition_unknown(kind: &str, span: Span, address: &Address) -> Diagnostic {
+    Diagnostic::error(format!("a {kind} of {address} is known only after apply"))
+        .at(span)
+        .label("something in it comes from what is yet to be made")
+        .about(address)
+        .help("make it a precondition of a resource or an output that comes after what is made")
+}
+
 /// A look-up that comes after a change of this plan.
 pub(super) fn comes_after(address: &Address, before: &Address, span: Span) -> Diagnostic {
     Diagnostic::error(format!("{address} can be looked up only after apply"))

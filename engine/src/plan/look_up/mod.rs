@@ -14,10 +14,13 @@ use self::diagnostics as say;
 use self::fetch::Given;
 use self::matching::{Condition, Sought};
 use crate::address::{Address, Name};
-use crate::config::{DataConfig, Fetched, Item};
+use crate::condition::Verdict;
+use crate::config::{self, DataConfig, Fetched, Item};
+use crate::expression::evaluate::Scope;
 use crate::plan::data_request::{DataRequest, Question};
 use crate::plan::decide::Reached;
 use crate::plan::decide::action::all_unknown;
+use crate::plan::decide::conditions::{WithObject, verdict};
 use crate::plan::evaluate::desired::{Instance, evaluate_spec};
 use crate::plan::evaluate::scope::{SpecScope, object};
 use crate::plan::facts::prior::derive;
@@ -48,12 +51,14 @@ pub(in crate::plan) fn look_up(
 ) -> LookedUp {
     let scope = reached.context.scope(reached.evaluation).with_each(instance.each.as_ref());
     let look_up = LookUp { reached, data, address: &instance.address };
+    look_up.judge("precondition", &data.lifecycle.preconditions, &scope, found);
     let read = if let Some(kind) = Fetched::of(&data.block) {
         look_up.fetched(kind, &scope, found)
     } else {
         let attributes = look_up.found(&scope, found);
         attributes.map(|attributes| (attributes, data.schema.sensitive()))
     };
+    let is_found = read.is_some();
     let (attributes, sensitive, unavailable) = if let Some((attributes, sensitive)) = read {
         let (attributes, unavailable) = look_up.shown(attributes);
         (attributes, sensitive, unavailable)
@@ -64,6 +69,10 @@ pub(in crate::plan) fn look_up(
     };
     look_up.touch_dependencies(&scope);
     let object = object(attributes, sensitive);
+    if is_found {
+        let scope = WithObject::new(&scope, &instance.address, &object);
+        look_up.judge("postcondition", &data.lifecycle.postconditions, &scope, found);
+    }
     LookedUp { object, unavailable, touched: scope.touched() }
 }
 
@@ -74,6 +83,25 @@ struct LookUp<'p, 'a> {
 }
 
 impl LookUp<'_, '_> {
+    /// Judges conditions of a kind. No run judges them later, so what is not known now is refused.
+    fn judge(
+        &self,
+        kind: &str,
+        conditions: &[config::Condition],
+        scope: &dyn Scope,
+        found: &mut Findings,
+    ) {
+        for condition in conditions {
+            let what = (kind, condition);
+            let verdict = verdict(what, scope, self.address, &mut found.diagnostics);
+            let validating = self.reached.context.input.options.validating;
+            if verdict == Some(Verdict::Unknown) && !validating {
+                let at = condition.condition.span;
+                found.diagnostics.push(say::condition_unknown(kind, at, self.address));
+            }
+        }
+    }
+
     /// Returns the attributes of the object; none where it cannot be told, which was said or is asked.
     fn found(&self, scope: &SpecScope<'_>, found: &mut Findings) -> Option<Attributes> {
         let Self { reached, data, address } = self;
@@ -258,7 +286,6 @@ impl LookUp<'_, '_> {
 
     /// Makes the scope remember what the block comes after.
     fn touch_dependencies(&self, scope: &SpecScope<'_>) {
-        use crate::expression::evaluate::Scope as _;
         for (target, _) in &self.data.depends_on {
             // What is not there was said by the resolution.
             let _seen = scope.resource(&target.block, target.key.as_deref());
