@@ -18,7 +18,8 @@ use crate::plan::facts::names;
 use crate::plan::facts::prior;
 use crate::plan::facts::prior::Live;
 use crate::plan::{Action, Cause, Change, Reason, diagnostics};
-use crate::schema::{OnChange, Presence, ReplaceOrder, TypeSchema};
+use crate::schema::{OnChange, Presence, ReplaceOrder, TypeSchema, Unset};
+use crate::sorted::Set;
 use crate::state::Progress;
 use crate::stored;
 use crate::value::{Attributes, Path, Paths, Value};
@@ -358,7 +359,7 @@ fn change(
         progress: case.live.map(|live| live.object.progress.clone()).unwrap_or_default(),
         sensitive,
         secrets: secrets(case, verdict),
-        managed: case.wanted.attributes.keys().cloned().collect(),
+        managed: managed(case, verdict),
         dependencies: case.wanted.dependencies.clone(),
         effects,
         loss,
@@ -368,6 +369,18 @@ fn change(
         ignored: case.resource.lifecycle.ignore_changes.iter().cloned().collect(),
         span: Some(case.resource.header),
     }
+}
+
+/// The attributes that the spec answers for: those that it gives, and those of which it wants the value gone. One that
+/// comes back, also by a look that was out of date, is cleared again.
+fn managed(case: &Case<'_>, verdict: &Verdict) -> Set<Name> {
+    let is_value = |name: &&Name| {
+        let attribute = case.resource.schema.attributes.get(*name);
+        attribute.is_some_and(|it| matches!(it.unset, Some(Unset::Value(_))))
+    };
+    let stays = !matches!(verdict.action, Action::Replace);
+    let cleared = verdict.cleared.iter().filter(|_| stays).filter(is_value);
+    case.wanted.attributes.keys().chain(cleared).cloned().collect()
 }
 
 /// What is secret as a whole and known in part is unknown as a whole: its keys would show. How apply
