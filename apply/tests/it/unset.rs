@@ -71,3 +71,20 @@ async fn what_turns_out_to_be_null_is_cleared() {
     converges(&world, &format!("{other}{null}")).await;
     assert_eq!(of(&world, "site", "label"), Value::Null);
 }
+
+/// A list that shows what was before: nothing of that is sent again, and what is live in the end is as the spec says.
+#[tokio::test(start_paused = true)]
+async fn a_value_that_comes_back_is_cleared_again() {
+    let world = World::new();
+    world.apply(SITE).await.unwrap();
+    let bare = SITE.replace("label = \"x\"\n", "");
+    world.apply(&bare).await.unwrap();
+    {
+        let mut shared = world.cloud.shared.lock().unwrap();
+        let mut sites = shared.objects.iter_mut().filter(|((own, _), _)| &**own == "site");
+        let (_, site) = sites.next().unwrap();
+        site.insert("label".into(), Value::string("x"));
+    }
+    converges(&world, &bare).await;
+    assert_eq!(of(&world, "site", "label"), Value::Null);
+}

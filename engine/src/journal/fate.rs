@@ -105,7 +105,8 @@ impl Snapshot {
     }
 
     /// The object of a call that was in doubt, as it was found. How much of the call is in it nobody
-    /// knows: it may use what it used, and what it was to use, and what was to be secret is.
+    /// knows: it may use what it used, and what it was to use; it may have what it was to get; and what was to be
+    /// secret is.
     fn found(&mut self, started: &Started, seen: &Seen) -> Result<(), IllegalRecord> {
         let Some(entry) = self.entries.get_mut(&started.address) else {
             return illegal(format_args!("{} was found and is not in the state", started.address));
@@ -115,6 +116,7 @@ impl Snapshot {
         };
         known.attributes = seen.attributes.clone();
         known.sensitive.extend_below(&Path::root(), &started.sensitive);
+        known.managed.extend(started.managed.iter().cloned());
         for dependency in &started.dependencies {
             entry.dependencies.insert(dependency.clone());
         }
