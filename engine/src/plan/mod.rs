@@ -220,7 +220,7 @@ pub struct Change {
     /// of a secret may stand in it.
     #[serde(skip)]
     pub secrets: BTreeMap<Name, Expr>,
-    /// The attributes that the spec or a default gives.
+    /// The attributes that the spec or a default gives, and those that the spec gave and that are cleared.
     pub managed: Set<Name>,
     /// What it depends on.
     pub dependencies: Set<Address>,
