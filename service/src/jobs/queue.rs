@@ -309,12 +309,13 @@ impl Queue {
         position: i64,
     ) -> Result<usize, Problem> {
         check_endpoint(tx.conn, endpoint)?;
-        let sql = "delete from jobs where endpoint = ?1 and state = 'IN_QUEUE' and position <= \
-                   (select max(position) from (select position from jobs \
+        let sql = "select id, low_priority, position from jobs \
                    where endpoint = ?1 and state = 'IN_QUEUE' and position <= ?2 \
-                   order by position limit ?3)) returning id, low_priority";
+                   order by position limit ?3";
         let mut statement = tx.conn.prepare_cached(sql)?;
+        let mut last = 0;
         let removed = statement.query_map(params![endpoint, position, PURGE], |row| {
+            last = row.get(2)?;
             Ok(Move {
                 endpoint: endpoint.to_owned(),
                 job: row.get(0)?,
@@ -328,6 +329,9 @@ impl Queue {
             })
         })?;
         let removed = removed.collect::<Result<Vec<_>, _>>()?;
+        let sql = "delete from jobs \
+                   where endpoint = ?1 and state = 'IN_QUEUE' and position <= ?2";
+        tx.conn.prepare_cached(sql)?.execute(params![endpoint, last])?;
         let (projection, count) = (Arc::clone(&self.projection), removed.len());
         tx.after(move || projection.moved(&removed));
         Ok(count)
