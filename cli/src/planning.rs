@@ -344,7 +344,7 @@ fn aim(options: &Options, refresh: bool) -> Aim {
 }
 
 /// The units of numbers, which schemas know.
-fn units(configured: &Configured) -> Units {
+pub(crate) fn units(configured: &Configured) -> Units {
     let mut units = Units::new();
     for (ty, schema) in schemas(&configured.providers).values().flat_map(|p| &p.types) {
         let unit =

@@ -15,11 +15,13 @@ use engine::digest::{Fingerprint, SealKey};
 use engine::graph::Graph;
 use engine::plan::file::{Inputs, SpecFile};
 use engine::plan::input::Options;
-use engine::plan::{WrittenSecret, written_secrets};
+use engine::plan::{Plan, WrittenSecret, written_secrets};
 use engine::schema::ProviderSchema;
 use engine::state::Snapshot;
 use engine::stored::Stored;
 use engine::value::Datum;
+
+use render::view::Units;
 
 use crate::args::SpecArgs;
 use crate::checks;
@@ -30,6 +32,7 @@ use crate::folder::Folder;
 use crate::log::Phase;
 use crate::named_files;
 use crate::output::Output;
+use crate::planning::units;
 use crate::policy_files;
 use crate::providers::{Configured, Described};
 use crate::spec_text::{self, SpecText};
@@ -323,4 +326,17 @@ pub(crate) async fn check_rules(resolved: &Resolved) -> Result<Diagnostics, Comm
     let request = resolved.request(&configured, &options, false);
     let (_, found) = make(&stored_state::no_state(), &request).await?;
     Ok(found)
+}
+
+/// Plans without a look at anything: what differs between the spec and a state, and the units of numbers. None where
+/// the plan is refused.
+pub(crate) async fn plan_unseen(
+    resolved: &Resolved,
+    state: &Snapshot,
+) -> Result<Option<(Plan, Units)>, CommandError> {
+    let configured = resolved.described.configure(&environment::variable)?;
+    let options = Options { validating: true, ..Options::default() };
+    let request = resolved.request(&configured, &options, false);
+    let (plan, found) = make(state, &request).await?;
+    Ok((!found.has_errors()).then(|| (plan, units(&configured))))
 }

@@ -13,4 +13,4 @@ pub mod words;
 mod workspace;
 
 pub use server::serve;
-pub use workspace::{OpenTexts, Spec, Workspace};
+pub use workspace::{OpenTexts, PlannedChanges, Spec, Workspace};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use engine::address::Name;
+use engine::address::{Block, Name};
 use engine::config::{Config, Document};
 use engine::diagnostics::{Diagnostics, Sources};
 use engine::schema::ProviderSchema;
@@ -40,4 +40,12 @@ pub trait Spec: Send + Sync {
     fn diagnostics(&self) -> &Diagnostics;
     /// The mistakes that only the rules of resource types find: checked once everything else is right.
     fn rules(&self) -> Diagnostics;
+    /// The changes that the spec asks for, judged by a state alone; none where that cannot be said.
+    fn changes(&self, state: &Snapshot) -> Option<Arc<dyn PlannedChanges>>;
+}
+
+/// The changes that a plan would make.
+pub trait PlannedChanges: Send + Sync {
+    /// The changes of the first instances of a block, at most `most`, each as Markdown; and the number of all of them.
+    fn of_block(&self, block: &Block, most: usize) -> (Vec<String>, usize);
 }

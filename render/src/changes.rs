@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use engine::address::Block;
 use engine::diagnostics::Sources;
 use engine::plan::{Action, Change, Plan, Step};
 use engine::schema::Operation;
@@ -33,7 +34,8 @@ struct OfPlan<'a> {
 }
 
 impl<'a> Changes<'a> {
-    pub(crate) fn of_plan(plan: &'a Plan, sources: &'a Sources) -> Self {
+    /// The views of the changes of a plan.
+    pub fn of_plan(plan: &'a Plan, sources: &'a Sources) -> Self {
         let mut first = vec![None; plan.changes.len()];
         for step in &plan.steps {
             let tells = matches!(
@@ -52,7 +54,9 @@ impl<'a> Changes<'a> {
         Self { of_plan: Some(OfPlan { plan, sources, units: None, shown }), whole: None }
     }
 
-    pub(crate) fn with_units(mut self, units: &'a Units) -> Self {
+    /// With the units of numbers.
+    #[must_use]
+    pub fn with_units(mut self, units: &'a Units) -> Self {
         if let Some(of_plan) = &mut self.of_plan {
             of_plan.units = Some(units);
         }
@@ -81,6 +85,13 @@ impl<'a> Changes<'a> {
     /// The views from the one at `from` on.
     pub(crate) fn iter_from(&self, from: usize) -> impl Iterator<Item = Cow<'_, ChangeView>> {
         (from..self.len()).filter_map(|at| self.at(at))
+    }
+
+    /// The views of the changes of the instances of a block.
+    pub fn of_block(&self, block: &Block) -> impl Iterator<Item = Cow<'_, ChangeView>> {
+        let of_block = |change: &Change| change.address.block == *block;
+        let changes = self.of_plan.iter().flat_map(OfPlan::changes).enumerate();
+        changes.filter(move |(_, it)| of_block(it)).filter_map(|(at, _)| self.at(at))
     }
 
     /// The views of the changes with one of these actions; no others are made.

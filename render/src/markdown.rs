@@ -14,7 +14,7 @@ use crate::paint::{Label, Line, Page};
 use crate::safe;
 use crate::steps;
 use crate::terminal;
-use crate::view::{LocationView, PlanView};
+use crate::view::{ChangeView, LocationView, PlanView};
 
 /// The most bytes of a comment.
 pub const BYTES_MAX: usize = 60 * 1024;
@@ -120,6 +120,15 @@ fn section(text: &mut String, title: &str, open: bool, page: &Page, detail: Deta
 fn fence(body: &str) -> String {
     let longest = body.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat((longest + 1).max(3))
+}
+
+/// A change, in a block of its own.
+pub fn change(change: &ChangeView) -> String {
+    let mut page = Page::new();
+    terminal::change(&mut page, change);
+    let body = page.diff();
+    let fence = fence(&body);
+    format!("{fence}diff\n{body}{fence}")
 }
 
 fn changes(view: &PlanView<'_>, actions: &[Action], detail: Detail) -> Page {

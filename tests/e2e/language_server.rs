@@ -145,6 +145,17 @@ fn hover_explains_and_shows_the_state() {
     assert!(size.contains("In the state: `100` GB"), "{size}");
     let volume = editor.hover(FILE, "[resource.network_volume.mod|els]");
     assert!(volume.contains("**network_volume.models**") && volume.contains(": id `"), "{volume}");
+    let block = "[resource.network_volume.mod|els]";
+    let planned = |editor: &mut Editor<'_>, what: &str| {
+        crate::harness::wait_for(what, || editor.hover(FILE, block).contains(what));
+    };
+    planned(&mut editor, "By the state alone, a plan changes nothing.");
+    editor.replace(FILE, "size = 100", "size = 250");
+    planned(&mut editor, "      size  100 → 250 GB\n");
+    assert!(editor.hover(FILE, block).contains(
+        "a plan changes:\n\n```diff\n! ~ network_volume.models will be updated in place"
+    ));
+    editor.replace(FILE, "size = 250", "size = 100");
     let variable = editor.hover(FILE, "${va|r.env}\"\n\n");
     assert!(variable.contains("The environment.") && variable.contains("`\"dev\"`"), "{variable}");
     let key = editor.hover(FILE, "prevent_dest|roy");

@@ -1,16 +1,21 @@
 //! `plumb lsp`: the language server, over stdin and stdout.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use editor::{OpenTexts, Spec, Workspace};
-use engine::address::Name;
+use editor::{OpenTexts, PlannedChanges, Spec, Workspace};
+use engine::address::{Block, Name};
 use engine::config::{Config, Document};
 use engine::diagnostics::{Diagnostics, Sources};
+use engine::plan::Plan;
 use engine::schema::ProviderSchema;
 use engine::state::Snapshot;
-use std::collections::BTreeMap;
+
+use render::markdown;
+use render::view::{ChangeView, Changes, Place, Units};
 
 use crate::args::SpecArgs;
 use crate::error::{CommandError, Status};
@@ -97,11 +102,46 @@ impl Spec for Resolved {
     }
 
     fn rules(&self) -> Diagnostics {
-        // Without the values of variables, most rules cannot be checked.
-        if self.config.variables.values().any(|variable| !variable.value.value.is_known()) {
+        if !has_values(self) {
             return Diagnostics::new();
         }
         // What keeps the rules from being checked is said by the next plan.
         runtime::wait_for(resolved::check_rules(self)).unwrap_or_default()
+    }
+
+    fn changes(&self, state: &Snapshot) -> Option<Arc<dyn PlannedChanges>> {
+        if !has_values(self) {
+            return None;
+        }
+        let (plan, units) = runtime::wait_for(resolved::plan_unseen(self, state)).ok()??;
+        Some(Arc::new(Planned { plan, units, sources: self.sources.clone() }))
+    }
+}
+
+/// Returns true if every variable has a value: without, most rules cannot be checked, and most changes are not known.
+fn has_values(resolved: &Resolved) -> bool {
+    resolved.config.variables.values().all(|variable| variable.value.value.is_known())
+}
+
+/// A plan, for hovers.
+struct Planned {
+    plan: Plan,
+    units: Units,
+    sources: Sources,
+}
+
+impl PlannedChanges for Planned {
+    fn of_block(&self, block: &Block, most: usize) -> (Vec<String>, usize) {
+        let changes = Changes::of_plan(&self.plan, &self.sources).with_units(&self.units);
+        let mut changes = changes.of_block(block);
+        let shown = |change: Cow<'_, ChangeView>| {
+            let mut change = change.into_owned();
+            // The reader is there already.
+            change.causes.iter_mut().for_each(|cause| cause.place = Place::default());
+            markdown::change(&change)
+        };
+        let shown: Vec<_> = changes.by_ref().take(most).map(shown).collect();
+        let all = shown.len() + changes.count();
+        (shown, all)
     }
 }

@@ -121,7 +121,21 @@ fn of_resource(query: &Query<'_>, block: &Block) -> Option<String> {
         schema.description.clone(),
         instances.to_owned(),
         in_state(&objects),
+        planned(query, block),
     ]))
+}
+
+/// The changes that a plan would make to a block, as far as the state tells.
+fn planned(query: &Query<'_>, block: &Block) -> String {
+    let Some(changes) = &query.known.changes else { return String::new() };
+    let (shown, all) = changes.of_block(block, live::INSTANCES_MAX);
+    let title = match all {
+        0 => return "By the state alone, a plan changes nothing.".to_owned(),
+        _ => "By the state alone, a plan changes:".to_owned(),
+    };
+    let more = all - shown.len();
+    let more = if more > 0 { format!("and {more} more") } else { String::new() };
+    paragraphs([title, paragraphs(shown), more])
 }
 
 fn in_state(lines: &[String]) -> String {

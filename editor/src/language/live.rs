@@ -11,7 +11,7 @@ use engine::value::Path;
 use super::Known;
 
 /// The most instances that are shown.
-const INSTANCES_MAX: usize = 5;
+pub(crate) const INSTANCES_MAX: usize = 5;
 /// The longest value that is shown, in characters.
 const LENGTH_MAX: usize = 200;
 

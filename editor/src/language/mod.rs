@@ -23,7 +23,7 @@ use engine::state::Snapshot;
 
 use crate::text::Text;
 use crate::text::cursor::{Cursor, cursor};
-use crate::workspace::Spec;
+use crate::workspace::{PlannedChanges, Spec};
 
 /// A folder as it was read last.
 #[derive(Clone)]
@@ -34,6 +34,8 @@ pub(crate) struct Known {
     pub(crate) whole: Arc<dyn Spec>,
     /// The state, if it is known.
     pub(crate) state: Option<Arc<Snapshot>>,
+    /// The changes that a plan of the last spec would make, if they are known.
+    pub(crate) changes: Option<Arc<dyn PlannedChanges>>,
 }
 
 impl Known {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use engine::config::is_spec_file;
 use engine::diagnostics::Diagnostics;
@@ -9,7 +10,7 @@ use lsp_server::Request;
 
 use super::reading::Read;
 use crate::language::{Known, diagnostics};
-use crate::workspace::OpenTexts;
+use crate::workspace::{OpenTexts, PlannedChanges};
 
 /// The folders, by path.
 #[derive(Default)]
@@ -108,7 +109,7 @@ impl Folder {
                 let before = self.known.take().map(|known| known.whole);
                 let is_whole = !latest.document().torn;
                 let whole = before.filter(|_| !is_whole).unwrap_or_else(|| latest.clone());
-                self.known = Some(Known { latest, whole, state: read.state });
+                self.known = Some(Known { latest, whole, state: read.state, changes: None });
                 self.failure = None;
             }
             Err(reason) => self.failure = Some(reason),
@@ -122,6 +123,13 @@ impl Folder {
             self.rules = rules;
         }
         is_latest
+    }
+
+    /// Takes the changes that a plan of the spec would make.
+    pub(super) fn planned(&mut self, change: u64, changes: Arc<dyn PlannedChanges>) {
+        if let (Some(known), true) = (&mut self.known, change == self.read) {
+            known.changes = Some(changes);
+        }
     }
 
     /// The diagnostics of each file; none of those whose diagnostics go, and none of open files without any.

@@ -283,6 +283,7 @@ impl Server {
                 }
                 self.answer_ready(&place);
             }
+            Report::Planned { change, changes, .. } => folder.planned(change, changes),
             Report::Found { change, rules, .. } => {
                 if !folder.found(change, rules) {
                     return;

@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use engine::diagnostics::Diagnostics;
 use engine::state::Snapshot;
 
-use crate::workspace::{OpenTexts, Spec, Workspace};
+use crate::workspace::{OpenTexts, PlannedChanges, Spec, Workspace};
 
 /// The pause in typing after which a spec is read.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -34,6 +34,8 @@ pub(super) enum Report {
     Read { folder: PathBuf, change: u64, read: Read },
     /// Everything is known that is wrong with it; with what the rules found, where these were checked.
     Found { folder: PathBuf, change: u64, rules: Option<Diagnostics> },
+    /// It is known what a plan would change.
+    Planned { folder: PathBuf, change: u64, changes: Arc<dyn PlannedChanges> },
 }
 
 /// A folder that was read.
@@ -45,7 +47,9 @@ pub(super) struct Read {
 impl Report {
     pub(super) fn folder(&self) -> &Path {
         match self {
-            Self::Read { folder, .. } | Self::Found { folder, .. } => folder,
+            Self::Read { folder, .. }
+            | Self::Found { folder, .. }
+            | Self::Planned { folder, .. } => folder,
         }
     }
 }
@@ -109,15 +113,27 @@ impl Reader {
     fn read(&mut self, folder: PathBuf, open: &OpenTexts, change: u64) -> Option<()> {
         let spec = self.workspace.read(&folder, open);
         let state = self.workspace.state(&folder);
-        let rules = spec.as_ref().ok().filter(|spec| !spec.diagnostics().has_errors()).cloned();
+        let right = spec.as_ref().ok().filter(|spec| !spec.diagnostics().has_errors()).cloned();
+        let planned = right.clone().zip(state.clone());
         let read = Read { spec, state };
         self.outgoing.send(Report::Read { folder: folder.clone(), change, read }).ok()?;
-        self.note_all();
-        // Of a text that has changed meanwhile nobody wants to know what is wrong.
-        if self.open.contains_key(&folder) {
+        if self.has_changed(&folder) {
             return Some(());
         }
-        let rules = rules.map(|spec| spec.rules());
-        self.outgoing.send(Report::Found { folder, change, rules }).ok()
+        let rules = right.map(|spec| spec.rules());
+        self.outgoing.send(Report::Found { folder: folder.clone(), change, rules }).ok()?;
+        if self.has_changed(&folder) {
+            return Some(());
+        }
+        match planned.and_then(|(spec, state)| spec.changes(&state)) {
+            Some(changes) => self.outgoing.send(Report::Planned { folder, change, changes }).ok(),
+            None => Some(()),
+        }
+    }
+
+    /// Returns true if the text of a folder has changed: nobody wants to know more about the one before.
+    fn has_changed(&mut self, folder: &Path) -> bool {
+        self.note_all();
+        self.open.contains_key(folder)
     }
 }
