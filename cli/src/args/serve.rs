@@ -62,7 +62,7 @@ pub(crate) struct Serve {
     /// The key of that certificate, in PEM
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// The most memory that each process of a worker may ask for, in MiB
+    /// The most memory that each process of a worker may ask for, or a container of one may use, in MiB
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     pub(crate) worker_memory: Option<u64>,
     /// The most files and connections that each process of a worker may have open

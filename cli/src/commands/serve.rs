@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::Mode;
 use service::{
-    Addresses, Options, Quirk, Runtime, Server, StartError, StoreError, TlsError, TlsFiles,
-    WorkerLimits,
+    Addresses, Options, Quirk, Server, StartError, StoreError, TlsError, TlsFiles, WorkerLimits,
 };
 
 use crate::args::{Serve, ServeCommand, ServiceFolder};
@@ -77,7 +76,6 @@ fn options(base: &Path, args: &Serve) -> Result<Options, CommandError> {
         files: args.worker_files,
         cpu_seconds: args.worker_cpu,
     };
-    refuse_limits_of_containers(args, &options)?;
     options.quirks =
         Quirk::parse_list(&args.quirks).map_err(|error| CommandError::new(chain(&error)))?;
     let fault = |text: &String| text.parse().map_err(|error| CommandError::new(chain(&error)));
@@ -88,18 +86,6 @@ fn options(base: &Path, args: &Serve) -> Result<Options, CommandError> {
     (options.echo_worker, options.worker_guard) = (this(ECHO_WORKER), this(WORKER_GUARD));
     options.log = Arc::new(log::service_line);
     Ok(options)
-}
-
-/// Refuses limits on workers that are containers: nothing would hold the workers to them.
-fn refuse_limits_of_containers(args: &Serve, options: &Options) -> Result<(), CommandError> {
-    if options.runtime == Runtime::Process || options.worker_limits == WorkerLimits::default() {
-        return Ok(());
-    }
-    let message = "the limits of workers are for processes, not for containers";
-    Err(CommandError::new(message).help(format!(
-        "leave out --worker-memory, --worker-files and --worker-cpu, or leave out --runtime {}",
-        args.runtime
-    )))
 }
 
 /// Returns the files of the certificate, where both are named.

@@ -13,7 +13,9 @@ use super::folders::{self, PodFolders};
 use super::model::Pod;
 use super::run::{Phase, Run};
 use crate::app::App;
+use crate::workers::container::Container;
 use crate::workers::environment::{assemble, command};
+use crate::workers::limits::WorkerLimits;
 use crate::workers::logs;
 use crate::workers::process::{accompany, refuse_paths, spawn};
 use crate::workers::worker::Order;
@@ -36,6 +38,7 @@ pub(super) async fn supervise(app: Arc<App>, run: Arc<Run>) {
     while !run.stopping.is_cancelled() {
         let began = Instant::now();
         let ended = run_once(&app, &run).await;
+        remove_container(&app, run.id(), &ended).await;
         if run.stopping.is_cancelled() {
             break;
         }
@@ -95,6 +98,14 @@ async fn run_once(app: &Arc<App>, run: &Arc<Run>) -> io::Result<ExitStatus> {
     ending.await.ok_or_else(gone)
 }
 
+/// Removes the container of a pod whose guard was killed.
+async fn remove_container(app: &App, id: &str, ended: &io::Result<ExitStatus>) {
+    let Some(engine) = &app.engine else { return };
+    if let Err(answer) = engine.remove_left(id, ended.as_ref().ok().copied()).await {
+        app.warn(&format!("the container of pod {id} is not removed: {answer}"));
+    }
+}
+
 /// Makes the folders of a pod and takes its ports.
 fn prepare(app: &App, run: &Run) -> io::Result<PodFolders> {
     let pod = &run.pod;
@@ -108,16 +119,32 @@ fn prepare(app: &App, run: &Run) -> io::Result<PodFolders> {
 
 fn start(app: &App, run: &Run, folders: &PodFolders) -> io::Result<Child> {
     let places = &folders.places;
-    let are_mounted = places.has_mounts() && app.fleet.can_mount(app, places);
+    let are_mounted =
+        app.engine.is_none() && places.has_mounts() && app.fleet.can_mount(app, places);
     let mut fixed = identity(&run.pod);
     fixed.extend(run.port_variables());
-    fixed.push(("TMPDIR".to_owned(), folders.disk.to_string_lossy().into_owned()));
+    // A container has a disk of its own.
+    if app.engine.is_none() {
+        fixed.push(("TMPDIR".to_owned(), folders.disk.to_string_lossy().into_owned()));
+    }
     let own = &run.pod.container.env;
     if let Some(keys) = run.public_keys.as_ref().filter(|_| !own.contains_key("PUBLIC_KEY")) {
         fixed.push(("PUBLIC_KEY".to_owned(), keys.clone()));
     }
-    let environment = assemble(own.iter(), fixed, places, are_mounted)?;
-    let command = command(Some(&run.pod.container), &app.options);
+    let mut environment = assemble(own.iter(), fixed, places, are_mounted)?;
+    let Some(engine) = &app.engine else {
+        let command = command(Some(&run.pod.container), &app.options);
+        return spawn(&app.options, &command, environment);
+    };
+    let has_processors = run.pod.is_cpu();
+    let container = Container {
+        id: run.id(),
+        template: &run.pod.container,
+        mounts: places.container_mounts(),
+        processors: has_processors.then_some(run.pod.vcpu_count),
+        limits: WorkerLimits::default(),
+    };
+    let command = engine.run(&container, &mut environment)?;
     spawn(&app.options, &command, environment)
 }
 

@@ -49,7 +49,8 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    fn unset() -> Template {
+    /// A template that says nothing.
+    pub(crate) fn unset() -> Template {
         Template {
             id: ids::short(),
             name: String::new(),

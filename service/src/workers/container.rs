@@ -1,4 +1,4 @@
-//! Workers in containers: the command line that runs what a template says in its image.
+//! Workers and pods in containers: the command line that runs what a template says in its image.
 //!
 //! The service starts the client of a container engine where it would start the command itself: the
 //! client passes output, signals and the exit status on. A container has the network of this
@@ -9,13 +9,16 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use tokio::process::Command;
 
-use super::environment::INHERITED;
+use super::environment::{Environment, INHERITED};
+use super::guard::AFTER;
+use super::limits::WorkerLimits;
 use super::mounts::Mount;
+use crate::resources::template::Template;
 
 /// The time for an engine to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -54,18 +57,14 @@ pub(crate) struct Engine {
 
 /// A container to run.
 pub(crate) struct Container<'a> {
-    /// The id of the worker.
+    /// The id of the worker or the pod.
     pub(crate) id: &'a str,
-    pub(crate) image: &'a str,
-    /// The entrypoint of the template; empty for that of the image.
-    pub(crate) entrypoint: &'a [String],
-    /// The command of the template; empty for that of the image.
-    pub(crate) command: &'a [String],
-    /// The environment of the client, which has the variables of the container.
-    pub(crate) environment: &'a [(OsString, OsString)],
+    /// The image, with the entrypoint and the command where these are not empty.
+    pub(crate) template: &'a Template,
     pub(crate) mounts: Vec<Mount>,
     /// The processors that it may use; all of them if not set.
     pub(crate) processors: Option<i64>,
+    pub(crate) limits: WorkerLimits,
 }
 
 impl Engine {
@@ -99,41 +98,51 @@ impl Engine {
         Ok(ids.len())
     }
 
-    /// Returns the command that runs a container until it ends. Values of variables stand in the
-    /// environment of the client only, where no list of processes shows them.
-    pub(crate) fn run(&self, container: &Container<'_>) -> std::io::Result<Vec<OsString>> {
+    /// Returns the command that runs a container until it ends, and adds the one that removes it to
+    /// the environment of the guard. Values of variables stand in the environment of the client
+    /// only, where no list of processes shows them.
+    pub(crate) fn run(
+        &self,
+        container: &Container<'_>,
+        environment: &mut Environment,
+    ) -> std::io::Result<Vec<OsString>> {
         let mut line: Vec<OsString> = vec![self.client.clone().into()];
-        line.extend(["run", "--rm", "--init", "--network", "host", "--name"].map(OsString::from));
+        // Who removes a container has asked it to end before.
+        let fixed = ["run", "--rm", "--init", "--network", "host", "--stop-timeout", "0", "--name"];
+        line.extend(fixed.map(OsString::from));
         line.extend([name(container.id).into(), "--label".into(), self.label.clone()]);
         if let Some(processors) = container.processors {
             line.extend(["--cpus".into(), processors.to_string().into()]);
         }
-        for variable in variables(container.environment)? {
+        line.extend(limits(&container.limits));
+        for variable in variables(environment)? {
             line.extend(["--env".into(), variable.clone()]);
         }
         for mount in &container.mounts {
             line.extend(["--mount".into(), bind(mount)?]);
         }
-        let (entrypoint, arguments) = match container.entrypoint.split_first() {
-            Some((entrypoint, arguments)) => (Some(entrypoint), arguments),
-            None => (None, container.entrypoint),
-        };
-        if let Some(entrypoint) = entrypoint {
+        let template = container.template;
+        let mut words = template.docker_entrypoint.iter();
+        if let Some(entrypoint) = words.next() {
             line.extend(["--entrypoint".into(), entrypoint.into()]);
         }
-        line.push(container.image.into());
-        line.extend(arguments.iter().chain(container.command).map(OsString::from));
+        line.push((&template.image_name).into());
+        line.extend(words.chain(&template.docker_start_cmd).map(OsString::from));
+        let removal = [&self.client.to_string_lossy(), "rm", "--force", &name(container.id)];
+        environment.push((AFTER.into(), serde_json::to_string(&removal)?.into()));
         Ok(line)
     }
 
-    /// Returns the command that removes the container of a worker.
-    pub(crate) fn removal(&self, id: &str) -> Vec<String> {
-        let client = self.client.to_string_lossy().into_owned();
-        vec![client, "rm".to_owned(), "--force".to_owned(), name(id)]
-    }
-
-    /// Removes the container of a worker whose guard was killed.
-    pub(crate) async fn remove(&self, id: &str) -> Result<(), String> {
+    /// Removes the container of a worker or a pod whose guard was killed. Returns why it cannot.
+    pub(crate) async fn remove_left(
+        &self,
+        id: &str,
+        ended: Option<ExitStatus>,
+    ) -> Result<(), String> {
+        let is_guard_killed = ended.is_some_and(|status| status.code().is_none());
+        if !is_guard_killed {
+            return Ok(());
+        }
         self.ask(&["rm".as_ref(), "--force".as_ref(), name(id).as_ref()]).await.map(drop)
     }
 
@@ -155,7 +164,16 @@ impl Engine {
     }
 }
 
-/// The name of the container of a worker.
+/// The options that hold a container to limits.
+fn limits(limits: &WorkerLimits) -> Vec<OsString> {
+    let memory = limits.memory.map(|bytes| ["--memory".to_owned(), bytes.to_string()]);
+    let files = limits.files.map(|most| ["--ulimit".to_owned(), format!("nofile={most}:{most}")]);
+    let time = limits.cpu_seconds;
+    let time = time.map(|seconds| ["--ulimit".to_owned(), format!("cpu={seconds}:{seconds}")]);
+    [memory, files, time].into_iter().flatten().flatten().map(OsString::from).collect()
+}
+
+/// The name of the container of a worker or a pod.
 fn name(id: &str) -> String {
     format!("plumb-{id}")
 }
@@ -209,20 +227,22 @@ mod tests {
 
     fn line(environment: &[(&str, &str)], mounts: Vec<Mount>) -> std::io::Result<String> {
         let engine = Engine { client: "/bin/docker".into(), label: "plumb.data=/d".into() };
-        let environment: Vec<_> =
+        let mut environment: Environment =
             environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        let (entrypoint, command) =
-            (["python".to_owned(), "-u".to_owned()], ["main.py".to_owned()]);
-        let container = Container {
-            id: "w1",
-            image: "me/chat:2",
-            entrypoint: &entrypoint,
-            command: &command,
-            environment: &environment,
-            mounts,
-            processors: Some(2),
+        let template = Template {
+            image_name: "me/chat:2".to_owned(),
+            docker_entrypoint: vec!["python".to_owned(), "-u".to_owned()],
+            docker_start_cmd: vec!["main.py".to_owned()],
+            ..Template::unset()
         };
-        let line = engine.run(&container)?;
+        let limits =
+            WorkerLimits { memory: Some(1 << 20), files: Some(99), ..WorkerLimits::default() };
+        let container =
+            Container { id: "w1", template: &template, mounts, processors: Some(2), limits };
+        let line = engine.run(&container, &mut environment)?;
+        let (name, removal) = environment.pop().unwrap();
+        assert_eq!(name, AFTER);
+        assert_eq!(removal, r#"["/bin/docker","rm","--force","plumb-w1"]"#);
         Ok(line.join(OsStr::new(" ")).into_string().unwrap())
     }
 
@@ -232,7 +252,8 @@ mod tests {
         assert_eq!(
             line(&[("TOKEN", "secret"), ("GREETING", "a\nb"), ("TOKEN", "later")], vec![mount])
                 .unwrap(),
-            "/bin/docker run --rm --init --network host --name plumb-w1 --label plumb.data=/d --cpus 2 \
+            "/bin/docker run --rm --init --network host --stop-timeout 0 --name plumb-w1 \
+             --label plumb.data=/d --cpus 2 --memory 1048576 --ulimit nofile=99:99 \
              --env GREETING --env TOKEN --mount type=bind,source=/d/volumes/v,target=/runpod-volume \
              --entrypoint python me/chat:2 -u main.py"
         );

@@ -14,6 +14,7 @@ use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -32,6 +33,10 @@ pub(crate) const CAN_MOUNT: &str = "--can-mount";
 /// see it.
 pub(crate) const AFTER: &str = "PLUMB_AFTER";
 
+/// The number of tries of that command, and the pause after each.
+const AFTER_TRIES: u32 = 5;
+const AFTER_PAUSE: Duration = Duration::from_millis(100);
+
 /// What a shell says of a command that it cannot start.
 const CANNOT_START: u8 = 127;
 
@@ -49,22 +54,29 @@ pub fn worker_guard_main(arguments: Vec<OsString>) -> ExitCode {
     let group = Pid::from_child(&child);
     std::thread::spawn(move || obey(group));
     let code = wait(child);
-    // What the worker left behind goes with it.
+    // What the worker left behind goes with it. An engine may need a process of these to remove a container.
     let _gone = kill_process_group(group, Signal::KILL);
-    kill_strays();
     if let Some(after) = std::env::var_os(AFTER) {
         run_after(&after);
     }
+    kill_strays();
     ExitCode::from(code)
 }
 
-/// Runs a command, a JSON list of its words, and waits for its end.
+/// Runs a command, a JSON list of its words, and waits for its end. It is tried again where it fails: an engine
+/// refuses to remove a container that is just ending.
 fn run_after(command: &OsString) {
     let words: Vec<String> = serde_json::from_slice(command.as_encoded_bytes()).unwrap_or_default();
     let Some((program, arguments)) = words.split_first() else { return };
     let mut command = Command::new(program);
     command.args(arguments).env_remove(AFTER).stdin(Stdio::null());
-    let _ended = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    for _ in 0..AFTER_TRIES {
+        if command.status().is_ok_and(|ended| ended.success()) {
+            return;
+        }
+        std::thread::sleep(AFTER_PAUSE);
+    }
 }
 
 /// Starts this program again as the process that becomes the worker.

@@ -48,7 +48,7 @@ impl WorkerLimits {
                 Some(format!("it has used up its {seconds} s of CPU time"))
             }
             (ABORTED | KILLED | FAULTED, _, Some(bytes)) => {
-                Some(format!("each of its processes is limited to {} MiB of memory", bytes >> 20))
+                Some(format!("its memory is limited to {} MiB", bytes >> 20))
             }
             _ => None,
         }

@@ -11,10 +11,10 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
 
-use super::container::{Container, Engine};
+use super::container::Container;
 use super::environment::{Environment, command, environment};
 use super::fleet::Wanted;
-use super::guard::{AFTER, TERMINATE};
+use super::guard::TERMINATE;
 use super::http_server::HttpServer;
 use super::volumes::Places;
 use super::worker::{Order, Worker};
@@ -63,9 +63,8 @@ pub(crate) async fn supervise(
     for job in jobs.iter().flatten() {
         app.run_was_cut_off(job, &format!("worker {} is gone", worker.id));
     }
-    let is_guard_killed = ended.is_some_and(|status| status.code().is_none());
-    if let Some(engine) = app.engine.as_ref().filter(|_| is_guard_killed)
-        && let Err(answer) = engine.remove(&worker.id).await
+    if let Some(engine) = &app.engine
+        && let Err(answer) = engine.remove_left(&worker.id, ended).await
     {
         app.warn(&format!("the container of worker {} is not removed: {answer}", worker.id));
     }
@@ -86,10 +85,8 @@ fn start(app: &App, wanted: &Wanted, worker: &Worker) -> std::io::Result<Child> 
     let mut environment = environment(wanted, worker, app, &places, are_mounted)?;
     let command = match &app.engine {
         Some(engine) => {
-            let command = run_in_container(engine, wanted, worker, &places, &environment)?;
-            let after = serde_json::to_string(&engine.removal(&worker.id))?;
-            environment.push((AFTER.into(), after.into()));
-            command
+            let container = container(options, wanted, worker, &places)?;
+            engine.run(&container, &mut environment)?
         }
         None => command(wanted.template.as_ref(), options),
     };
@@ -118,25 +115,22 @@ pub(crate) fn spawn(
         .spawn()
 }
 
-/// The command that runs a worker in a container of the image of its template.
-fn run_in_container(
-    engine: &Engine,
-    wanted: &Wanted,
-    worker: &Worker,
+/// The container of a worker.
+fn container<'a>(
+    options: &Options,
+    wanted: &'a Wanted,
+    worker: &'a Worker,
     places: &Places,
-    environment: &[(OsString, OsString)],
-) -> std::io::Result<Vec<OsString>> {
+) -> std::io::Result<Container<'a>> {
     let template = wanted.template.as_ref();
     let template = template.ok_or_else(|| std::io::Error::other("the endpoint has no template"))?;
     let has_processors = wanted.endpoint.compute_type == "CPU";
-    engine.run(&Container {
+    Ok(Container {
         id: &worker.id,
-        image: &template.image_name,
-        entrypoint: &template.docker_entrypoint,
-        command: &template.docker_start_cmd,
-        environment,
+        template,
         mounts: places.container_mounts(),
         processors: has_processors.then_some(wanted.endpoint.vcpu_count),
+        limits: options.worker_limits,
     })
 }
 

@@ -117,7 +117,7 @@ impl Places {
 
     /// Returns the mounts of a container: each folder also has its path on this machine, which is
     /// what variables hold.
-    pub(super) fn container_mounts(&self) -> Vec<Mount> {
+    pub(crate) fn container_mounts(&self) -> Vec<Mount> {
         let folders = self.volumes.iter().map(|(_, folder)| folder);
         let folders = folders.chain(self.models.iter().map(|(_, folder)| folder));
         let same = |folder: &PathBuf| Mount { source: folder.clone(), target: folder.clone() };

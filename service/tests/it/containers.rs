@@ -1,4 +1,4 @@
-//! Workers in containers: by a client that writes down what it is asked and runs the command itself,
+//! Workers and pods in containers: by a client that writes down what it is asked and runs the command itself,
 //! and by a real engine where one answers.
 
 use std::ffi::OsString;
@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use crate::harness::Harness;
 use crate::killed::Alone;
+use crate::pods::{log, make};
 use crate::scaling::kill_guard;
 
 /// A client of no engine: it appends its arguments to `calls`, one a line, and runs the command.
@@ -192,25 +193,71 @@ async fn without_an_engine_the_service_does_not_start() {
     assert_eq!(missing, "no-such-engine is not on PATH: install it, or leave --runtime away");
 }
 
-/// A worker in a real container: a shell with the tools of busybox.
 #[tokio::test]
-async fn a_real_engine_runs_a_worker() {
-    let engine = ["docker", "podman"].into_iter().find(|name| {
+async fn a_pod_is_a_container_of_its_image() {
+    let client = Client::new();
+    let service = Harness::with(|options| options.runtime = client.runtime()).await;
+    let line = "echo \"tmp is [$TMPDIR], token is $TOKEN\"; sleep 60";
+    let pod = json!({ "name": "boxed", "imageName": "registry.example/shell:2", "volumeInGb": 1,
+        "ports": ["8000/http"], "volumeMountPath": "/work",
+        "env": { "TOKEN": "hunter2", "TMPDIR": "/scratch" },
+        "dockerEntrypoint": ["sh", "-c"], "dockerStartCmd": [line] });
+    let pod = make(&service, pod).await;
+    log(&service, &pod, "tmp is [/scratch], token is hunter2").await;
+    let calls = client.calls();
+    let run = calls.iter().find(|call| call[0] == "run").unwrap();
+    let volume = std::path::absolute(&service.data).unwrap().join("pods").join(&pod).join("volume");
+    let mount = format!("type=bind,source={},target=/work", volume.display());
+    let name = format!("plumb-{pod}");
+    for (option, value) in [("--name", name.as_str()), ("--mount", &mount), ("--env", "PORT")] {
+        assert!(has_pair(run, option, value), "{option} {value}: {run:?}");
+    }
+    assert!(!run.iter().any(|word| word.contains("hunter2")), "{run:?}");
+    let image = run.iter().position(|word| word == "registry.example/shell:2").unwrap();
+    assert_eq!(run[image + 1..], ["-c", line]);
+    service.post(&format!("/pods/{pod}/stop"), json!({})).await;
+    client.removed(&name).await;
+    service.stop().await;
+}
+
+/// A container engine that answers: that of the folder of test servers, or one on `PATH`.
+fn real_engine() -> Option<OsString> {
+    let servers = std::env::var_os("PLUMB_TEST_SERVERS");
+    let servers = servers.map_or_else(|| "../target/servers".into(), PathBuf::from);
+    let of_tests = std::path::absolute(servers.join("podman/podman")).unwrap();
+    let answers = |name: &OsString| {
         let asked = std::process::Command::new(name).arg("info").output();
         asked.is_ok_and(|output| output.status.success())
-    });
-    let Some(engine) = engine else {
-        eprintln!("skipped: neither docker nor podman has an engine that answers here");
-        return;
     };
-    let service =
-        Harness::with(|options| options.runtime = Runtime::Container(engine.into())).await;
+    let engine = [of_tests.into(), "docker".into(), "podman".into()].into_iter().find(answers);
+    if engine.is_none() {
+        let required = std::env::var("PLUMB_TEST_SERVERS_REQUIRED").unwrap_or_default();
+        let is_required = required.split_whitespace().any(|it| it == "podman" || it == "all");
+        assert!(
+            !is_required,
+            "no container engine, and PLUMB_TEST_SERVERS_REQUIRED is `{required}`"
+        );
+        eprintln!("skipped: neither docker nor podman has an engine that answers here");
+    }
+    engine
+}
+
+/// A worker and a pod in real containers: a shell with the tools of busybox.
+#[tokio::test]
+async fn a_real_engine_runs_a_worker_and_a_pod() {
+    let Some(engine) = real_engine() else { return };
+    let service = Harness::with(|options| {
+        options.runtime = Runtime::Container(engine.clone());
+        options.worker_limits.memory = Some(64 << 20);
+    })
+    .await;
     let script = r#"
+        limits="/sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max"
         take=$(echo "$RUNPOD_WEBHOOK_GET_JOB" | sed "s/\$ID/$RUNPOD_POD_ID/")
         while job=$(wget -qO- "$take&job_in_progress=0"); do
             id=$(echo "$job" | sed 's/.*"id":"\([^"]*\)".*/\1/')
             done=$(echo "$RUNPOD_WEBHOOK_POST_OUTPUT" | sed "s/\$RUNPOD_POD_ID/$RUNPOD_POD_ID/; s/\$ID/$id/")
-            wget -qO- --post-data "{\"output\":\"$(cat /etc/hostname)\"}" "$done&isStream=false"
+            wget -qO- --post-data "{\"output\":\"$(cat $limits 2>/dev/null)\"}" "$done&isStream=false"
         done"#;
     let template = json!({ "name": "boxed", "imageName": "busybox:1", "isServerless": true,
         "dockerEntrypoint": ["sh", "-c"], "dockerStartCmd": [script] });
@@ -220,8 +267,21 @@ async fn a_real_engine_runs_a_worker() {
     let path = format!("{endpoint}/status-sync/{job}?wait=120000");
     let (_, done) = service.queue(reqwest::Method::GET, &path, None).await;
     assert_eq!(done["status"], "COMPLETED", "{done}");
+    assert_eq!(done["output"], "67108864");
+    // Its volume stays from one start to the next, its disk does not.
+    let line =
+        "echo x >> /work/kept; echo x >> /tmp/lost; wc -l /work/kept /tmp/lost; exec sleep 60";
+    let pod = json!({ "name": "boxed", "imageName": "busybox:1", "volumeInGb": 1, "ports": [],
+        "volumeMountPath": "/work", "dockerEntrypoint": ["sh", "-c"], "dockerStartCmd": [line] });
+    let pod = make(&service, pod).await;
+    log(&service, &pod, "1 /tmp/lost").await;
+    service.post(&format!("/pods/{pod}/restart"), json!({})).await;
+    let seen = log(&service, &pod, "2 /work/kept").await;
+    assert!(!seen.contains("2 /tmp/lost"), "{seen}");
+    let label =
+        format!("label=plumb.data={}", std::path::absolute(&service.data).unwrap().display());
     service.stop().await;
-    let list = ["ps", "--all", "--quiet", "--filter", "name=plumb-"];
-    let left = std::process::Command::new(engine).args(list).output().unwrap();
-    assert!(left.stdout.is_empty(), "containers are left behind");
+    let list = ["ps", "--all", "--quiet", "--filter", &label];
+    let left = std::process::Command::new(&engine).args(list).output().unwrap();
+    assert!(left.status.success() && left.stdout.is_empty(), "{left:?}");
 }

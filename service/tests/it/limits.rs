@@ -21,7 +21,7 @@ async fn a_worker_over_its_memory_is_gone_and_the_job_says_so() {
     let large = service.run(&endpoint, json!({ "output_bytes": 2 * MEMORY })).await;
     let shown = service.until(&endpoint, &large, "FAILED").await;
     let error = shown["error"].as_str().unwrap();
-    assert!(error.contains("each of its processes is limited to 256 MiB of memory"), "{error}");
+    assert!(error.contains("its memory is limited to 256 MiB"), "{error}");
 }
 
 #[tokio::test]
