@@ -4,9 +4,10 @@
     cargo build --release && python3 benches/scale.py [--sizes 10000,100000] [--terraform-sizes 1000]
                                                       [--runs 5] [--markdown FILE]
 
-Four shapes: `separate` (each resource has two references to two plain ones), `chains` (ten
+Six shapes: `separate` (each resource has two references to two plain ones), `chains` (ten
 resources in a row, each refers to the one before it), `for_each` (one block for each 50,000), `entries` (a block for
-the entries of a map, each with a secret, and a block for the instances of that one). At most 20,000 of the last. Each figure is the
+the entries of a map, each with a secret, and a block for the instances of that one; at most 20,000), `modules` (100 instances of a module, each like `separate`), `groups` (the same
+100 times without a module). Each figure is the
 median of the runs, with the peak memory of the largest. Every run works on a fresh folder.
 """
 
@@ -30,14 +31,32 @@ BLOCK_MAX = 50_000
 ENTRIES_MAX = 20_000
 
 
+# The instances of the shape `modules`.
+MODULES = 100
+
+
+def separate(n, prefix=""):
+    """The lines of two resources and of n - 2 others that refer to them."""
+    lines = []
+    for base in ("left", "right"):
+        lines += [f"[resource.value.{prefix}{base}]", f'input = "{base}"', ""]
+    for i in range(n - 2):
+        references = f'a = "${{value.{prefix}left.id}}", b = "${{value.{prefix}right.output}}"'
+        lines += [f"[resource.value.{prefix}r{i}]", f"input = {{ n = {i}, {references} }}", ""]
+    return lines
+
+
 def plumb_spec(shape, n):
     """The spec text of n `value` resources."""
     lines = ["[plumb]", 'name = "scale"', ""]
     if shape == "separate":
-        for base in ("left", "right"):
-            lines += [f"[resource.value.{base}]", f'input = "{base}"', ""]
-        for i in range(n - 2):
-            lines += [f"[resource.value.r{i}]", f'input = {{ n = {i}, a = "${{value.left.id}}", b = "${{value.right.output}}" }}', ""]
+        lines += separate(n)
+    elif shape == "groups":
+        for group in range(MODULES):
+            lines += separate(n // MODULES, f"g{group}_")
+    elif shape == "modules":
+        keys = ", ".join(f'"m{i}"' for i in range(MODULES))
+        lines += ["[module.part]", 'source = "./part"', f"for_each = [{keys}]"]
     elif shape == "chains":
         for i in range(n):
             before = f'"${{value.r{i - 1}.output.n}}"' if i % 10 else '"start"'
@@ -98,6 +117,13 @@ def write(path, make, shape, n):
         sys.exit(f"{path} could not be written")
 
 
+def write_module(folder, n):
+    """Writes a module of n resources."""
+    os.mkdir(folder)
+    with open(os.path.join(folder, "plumb.toml"), "w") as file:
+        file.write("\n".join(separate(n)))
+
+
 def run(command, folder, expect=(0,)):
     """Runs one command; returns wall seconds and peak memory in MB."""
     begin = time.perf_counter()
@@ -137,6 +163,8 @@ def measure(tool, shape, n, runs):
             else:
                 spec, make, steps = "main.tf", terraform_spec, TERRAFORM_STEPS
             write(os.path.join(folder, spec), make, shape, n)
+            if shape == "modules":
+                write_module(os.path.join(folder, "part"), n // MODULES)
             if tool == "terraform":
                 run(["terraform", "init", "-input=false", "-no-color"], folder)
             for name, command in steps:
@@ -161,6 +189,10 @@ def table(rows):
     return "\n".join(lines)
 
 
+# The shapes that are written for Plumb only.
+PLUMB_ONLY = ("modules", "groups")
+
+
 def sizes(shape, text):
     """The sizes of a comma-separated text that a shape can have."""
     asked = [int(n) for n in text.split(",") if n]
@@ -174,7 +206,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="10000")
     parser.add_argument("--terraform-sizes", default="1000")
-    parser.add_argument("--shapes", default="separate,chains,for_each,entries")
+    parser.add_argument("--shapes", default="separate,chains,for_each,entries,modules,groups")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--markdown", help="write the table into this file too, after its first `<!-- figures -->` line")
     options = parser.parse_args()
@@ -187,7 +219,7 @@ def main():
             rows += measure("plumb", shape, n, options.runs)
     if shutil.which("terraform"):
         for shape in options.shapes.split(","):
-            for n in sizes(shape, options.terraform_sizes):
+            for n in sizes(shape, options.terraform_sizes) if shape not in PLUMB_ONLY else []:
                 rows += measure("plumb", shape, n, options.runs)
                 rows += measure("terraform", shape, n, 1 if n > 500 else options.runs)
     else:
