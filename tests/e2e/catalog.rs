@@ -10,10 +10,10 @@ use crate::harness::Project;
 const PASSWORD: &str = "canary-worker-password";
 
 /// A server of the test; it ends with the test.
-struct Server {
+pub(crate) struct Server {
     child: Child,
-    folder: tempfile::TempDir,
-    url: String,
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) url: String,
 }
 
 impl Drop for Server {
@@ -27,14 +27,14 @@ impl Drop for Server {
 }
 
 /// A port that was free a moment ago.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("its address").port()
 }
 
 /// Returns the first of some programs that is there; says that the test is skipped otherwise.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn installed(what: &str, programs: &[&str]) -> Option<PathBuf> {
+pub(crate) fn installed(what: &str, programs: &[&str]) -> Option<PathBuf> {
     let found = programs.iter().map(PathBuf::from).find(|path| path.exists());
     if found.is_none() {
         let required = std::env::var("PLUMB_TEST_SERVERS_REQUIRED").unwrap_or_default();
@@ -44,7 +44,7 @@ fn installed(what: &str, programs: &[&str]) -> Option<PathBuf> {
     found
 }
 
-fn start(mut command: Command, folder: tempfile::TempDir, url: String) -> Server {
+pub(crate) fn start(mut command: Command, folder: tempfile::TempDir, url: String) -> Server {
     use std::os::unix::process::CommandExt as _;
     let log = std::fs::File::create(folder.path().join("output")).expect("a log");
     let child = command
@@ -59,7 +59,7 @@ fn start(mut command: Command, folder: tempfile::TempDir, url: String) -> Server
 
 impl Server {
     /// Waits until the server answers.
-    fn ready(self, arguments: &[&str], path: &str) -> Self {
+    pub(crate) fn ready(self, arguments: &[&str], path: &str) -> Self {
         let deadline = Instant::now() + Duration::from_mins(2);
         while curl(&[arguments, &[&format!("{}{path}", self.url)]].concat()).is_none() {
             let log = std::fs::read_to_string(self.folder.path().join("output"));
@@ -71,24 +71,24 @@ impl Server {
 }
 
 /// The answer that a client other than Plumb gets; none for a failure.
-fn curl(arguments: &[&str]) -> Option<String> {
+pub(crate) fn curl(arguments: &[&str]) -> Option<String> {
     let output = Command::new("curl").args(["-sf", "-m", "10"]).args(arguments).output();
     let output = output.expect("curl runs");
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn example(name: &str) -> Project {
+pub(crate) fn example(name: &str) -> Project {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(name).join("plumb.toml");
     Project::new(&std::fs::read_to_string(path).expect("an example"))
 }
 
-fn spec(project: &Project) -> String {
+pub(crate) fn spec(project: &Project) -> String {
     std::fs::read_to_string(project.path("plumb.toml")).expect("the spec")
 }
 
 /// Plans, and expects that there is nothing to do.
 #[track_caller]
-fn expect_no_change(project: &Project) {
+pub(crate) fn expect_no_change(project: &Project) {
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
 }
 

@@ -96,7 +96,17 @@ fn every_example_has_a_test() {
     let examples = names(&folder());
     assert_eq!(
         examples,
-        ["acme", "environments", "glue", "powerdns", "quickstart", "rabbitmq", "regions", "team"]
+        [
+            "acme",
+            "environments",
+            "github",
+            "glue",
+            "powerdns",
+            "quickstart",
+            "rabbitmq",
+            "regions",
+            "team"
+        ]
     );
 }
 

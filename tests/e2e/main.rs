@@ -22,6 +22,8 @@ mod empty_values;
 mod endpoints;
 mod examples;
 mod fmt;
+mod github;
+mod github_server;
 mod harness;
 mod hostile;
 mod images;

@@ -95,6 +95,7 @@ pub(crate) fn missing(descriptor: &Descriptor, access: &Access) -> Diagnostics {
         }
     }
     let mut used: BTreeSet<&Name> = descriptor.apis.values().flat_map(Api::key_names).collect();
+    used.extend(descriptor.keys_in_paths());
     if let Some(token) = descriptor.token.as_ref().filter(|_| used.iter().any(|it| &***it == TOKEN))
     {
         used.extend(token.key_names());

@@ -41,6 +41,9 @@ impl HttpProvider {
         if diagnostics.has_errors() {
             return Err(diagnostics);
         }
+        let has_keys = !descriptor.keys_in_paths().is_empty();
+        let descriptor =
+            if has_keys { Arc::new(descriptor.with_keys(&access.keys)) } else { descriptor };
         let account = account(&descriptor, &access, settings.at_home);
         let service = service(&access, settings.at_home);
         Ok(Self {

@@ -153,7 +153,10 @@ pub(crate) fn decode(json: &Json, ty: &Type, naming: Naming) -> Value {
 
 /// Returns the value at a path in a body.
 pub(crate) fn at<'a>(json: &'a Json, path: &[String]) -> Option<&'a Json> {
-    path.iter().try_fold(json, |json, key| json.get(key))
+    path.iter().try_fold(json, |json, key| match json {
+        Json::Array(items) => items.get(key.parse::<usize>().ok()?),
+        json => json.get(key),
+    })
 }
 
 /// Returns true if null stands in the place of what would lead to a path.
@@ -218,6 +221,20 @@ mod tests {
         assert_eq!(wire.to_json().to_string(), "4");
         let wire = encode(&Value::Float(0.5), &Type::Number, Naming::Same).unwrap();
         assert_eq!(wire.to_json().to_string(), "0.5");
+    }
+
+    #[test]
+    fn paths_lead_through_objects_and_lists() {
+        let json = json!({"errors": [{"code": "exists"}], "0": 1});
+        let found = |path: &str| {
+            let path: Vec<String> = path.split('.').map(str::to_owned).collect();
+            at(&json, &path).cloned()
+        };
+        assert_eq!(found("errors.0.code"), Some(json!("exists")));
+        assert_eq!(found("0"), Some(json!(1)));
+        for path in ["errors.1.code", "errors.code", "errors.-1"] {
+            assert_eq!(found(path), None, "{path}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod check;
 mod diagnostics;
 mod headers;
 mod image;
+mod keys_in_paths;
 pub(crate) mod model;
 mod outline;
 mod parent;
@@ -30,8 +31,8 @@ use engine::diagnostics::{Diagnostics, FileId};
 use engine::digest::Digest;
 use toml::de::DeTable;
 
-use model::Api;
 pub use model::Descriptor;
+use model::{Api, KeySource};
 pub use outline::Outline;
 use reader::{Keys, Reader, named};
 
@@ -41,6 +42,8 @@ const BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The names that the types of a descriptor may refer to.
 pub(super) struct Context {
     pub(super) apis: BTreeMap<Name, Api>,
+    /// The keys of the provider.
+    pub(super) keys: BTreeMap<Name, KeySource>,
     /// Named lists of allowed texts.
     pub(super) enumerations: BTreeMap<String, Vec<Name>>,
 }
@@ -86,13 +89,13 @@ fn read(reader: &mut Reader, table: &DeTable<'_>, text: &str) -> Option<Descript
     let keys = auth::keys(reader, &mut provider);
     let certificates = auth::certificates(reader, &mut provider);
     let token = auth::token(reader, &mut provider, &keys);
-    let mut context = Context { apis: BTreeMap::new(), enumerations: BTreeMap::new() };
+    let mut context = Context { apis: BTreeMap::new(), keys, enumerations: BTreeMap::new() };
     for (name, span, node) in named(reader, apis, "api") {
         if !is_name(name) {
             reader.push(diagnostics::bad_name(span, "an API", name));
         }
         if let Some(api) = api::read(reader, node) {
-            auth::check(reader, &api, (&keys, token.as_ref()), span);
+            auth::check(reader, &api, (&context.keys, token.as_ref()), span);
             context.apis.insert(name.into(), api);
         }
     }
@@ -116,7 +119,7 @@ fn read(reader: &mut Reader, table: &DeTable<'_>, text: &str) -> Option<Descript
     Some(Descriptor {
         name: name?.into(),
         digest: Digest::of(text.as_bytes()),
-        keys,
+        keys: context.keys,
         certificates,
         token,
         settle,

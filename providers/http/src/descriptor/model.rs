@@ -17,7 +17,7 @@ use crate::codec::Codec;
 use crate::key_parts;
 use crate::key_text::KeyText;
 pub(crate) use crate::naming::Naming;
-use crate::template::{PARENT, PathTemplate, ValueTemplate, members, names};
+use crate::template::{ONE_TIME, PARENT, PathTemplate, ValueTemplate, members, names};
 pub(crate) use crate::transport::Method;
 
 /// A provider as its descriptor describes it.
@@ -492,7 +492,15 @@ impl PhaseModel {
     /// place for it or not: a call that stops an object has none for its state.
     pub(crate) fn tells(&self, name: &Name) -> bool {
         let is_named = |templates: &BTreeMap<Name, ValueTemplate>| templates.contains_key(name);
-        is_named(&self.with) || matches!(&self.sends, SendsModel::These(sends) if is_named(sends))
+        is_named(&self.with)
+            || matches!(&self.sends, SendsModel::These(sends) if is_named(sends))
+            || self.in_fields().contains(name)
+    }
+
+    /// The attributes that fields of the body are made of.
+    pub(crate) fn in_fields(&self) -> BTreeSet<Name> {
+        let names = self.fields.iter().flat_map(|(_, value)| names(&value.0));
+        names.filter(|name| &**name != ONE_TIME).collect()
     }
 
     /// Returns true if its call has an attribute elsewhere than in its path: in the body, the query or an argument.
@@ -504,7 +512,10 @@ impl PhaseModel {
             SendsModel::All | SendsModel::Changed => is_written && takes_sends(&call.request),
             SendsModel::These(templates) => is_in(templates, name, is_written),
         };
-        in_body || is_in(&self.with, name, is_written) || call.names_beside_path().contains(name)
+        in_body
+            || is_in(&self.with, name, is_written)
+            || self.in_fields().contains(name)
+            || call.names_beside_path().contains(name)
     }
 }
 

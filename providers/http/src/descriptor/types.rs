@@ -13,7 +13,9 @@ use engine::value::Value;
 
 use super::model::{AttributeModel, Header, ProgramModel, TypeModel};
 use super::reader::{Keys, Node, Reader, named};
-use super::{Context, attribute, call, check, diagnostics, headers, image, parent, program};
+use super::{
+    Context, attribute, call, check, diagnostics, headers, image, keys_in_paths, parent, program,
+};
 use crate::template::names;
 
 pub(super) fn read(
@@ -64,7 +66,7 @@ pub(super) fn read(
         let own = programs.iter().filter(|(own, _)| *own == kind);
         own.map(|(_, program)| program.clone()).collect()
     };
-    let model = TypeModel {
+    let mut model = TypeModel {
         description: keys.text(reader, "description").unwrap_or_default(),
         data_only,
         singleton: singleton.map(|id| ObjectId(id.into())),
@@ -88,6 +90,7 @@ pub(super) fn read(
         attributes,
     };
     keys.finish(reader);
+    keys_in_paths::mark(&mut model, &context.keys);
     check::type_model(reader, (name, span), &model);
     Some(model)
 }

@@ -45,3 +45,19 @@ fn mistakes() {
     22:36 a header of an answer is not given [an answer tells it] -> add `computed = true`; what a call sends stands in the `headers` of its phase
     "#);
 }
+
+/// A key that is no secret may stand in a path; an attribute of its name, and a secret, are taken as before.
+#[test]
+fn keys_in_paths() {
+    let keys = "key = { env = \"ACME_KEY\" }\nkeys = { org = { env = \"ORG\", public = true }, pin = { env = \"PIN\" }, \
+                name = { env = \"NAME\", public = true } }";
+    let with = |path: &str| {
+        let text = GOOD.replace("key = { env = \"ACME_KEY\" }", keys);
+        said(&text.replace("GET /things\"", &format!("GET /{path}\"")))
+    };
+    assert_eq!(with("orgs/${org}/things?of=${org}"), "");
+    for path in ["orgs/${pin}/things", "orgs/${name}/things"] {
+        let found = with(path);
+        assert!(found.contains("a list cannot depend on an object"), "{path}: {found}");
+    }
+}
