@@ -372,6 +372,7 @@ fn conduct(schema: &TypeSchema) -> Vec<String> {
         ReplaceOrder::CreateFirst => "A replace creates the new object first.".to_owned(),
         ReplaceOrder::DeleteFirst => "A replace deletes the old object first.".to_owned(),
     });
+    lines.extend(schema.price.as_ref().map(|_| "Plans show its cost.".to_owned()));
     lines.extend(schema.delete_effect.as_ref().map(|effect| format!("On a delete, {effect}.")));
     lines.extend(
         match &schema.identity {

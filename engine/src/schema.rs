@@ -5,6 +5,7 @@
 //! provider call. How a call looks on the wire is the provider's own business.
 
 mod phase;
+mod price;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::types::{Field, Type};
 use crate::value::{Path, Paths, Value};
 
 pub use self::phase::{PhaseRef, ProgramKind, Wait};
+pub use self::price::{MONTH_HOURS, Price, RATES};
 
 /// The types that one configured provider manages.
 #[derive(Clone, Debug)]
@@ -57,6 +59,8 @@ pub struct TypeSchema {
     pub name_attribute: Option<Name>,
     /// The loss that a delete brings, such as "its data is lost"; shown in the plan.
     pub delete_effect: Option<String>,
+    /// The price of an object, where the provider knows it.
+    pub price: Option<Price>,
     /// The condition that must hold.
     pub rules: Vec<Rule>,
     /// True if objects live in an API. Without one the state is all there is to know.

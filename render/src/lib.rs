@@ -5,6 +5,7 @@
 //! knows more than another; they return text and print nothing.
 
 mod changes;
+mod costs;
 pub mod diagnostics;
 pub mod differences;
 pub mod drift;

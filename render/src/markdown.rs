@@ -56,6 +56,9 @@ fn comment(view: &PlanView<'_>, detail: Detail) -> String {
         let _ = writeln!(text, "<!-- plumb plan {digest} -->");
     }
     let _ = writeln!(text, "### {}\n", terminal::summary(view));
+    for cost in terminal::costs(view) {
+        let _ = writeln!(text, "{cost}\n");
+    }
     // Of a plan that was refused nothing is covered, and its heading says so.
     if !view.complete && view.errors() == 0 {
         let _ = writeln!(text, "> **Incomplete.** {}\n", terminal::INCOMPLETE);

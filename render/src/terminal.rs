@@ -10,6 +10,7 @@ use std::thread;
 use engine::address::Name;
 use engine::plan::Action;
 
+use crate::costs::CostView;
 use crate::paint::{Colour, Label, Line, Page};
 use crate::safe;
 use crate::shown::{Object, Shown};
@@ -56,6 +57,9 @@ pub fn plan_in_parts(view: &PlanView<'_>, options: Options) -> Vec<String> {
     losses(&mut page, view);
     page.gap();
     page.heading(summary(view), Label::Strong);
+    for cost in costs(view) {
+        page.heading(cost, Label::Plain);
+    }
     if !view.complete {
         page.heading(INCOMPLETE, Label::Caution);
     }
@@ -146,6 +150,12 @@ pub fn summary(view: &PlanView<'_>) -> String {
     let counts = view.summary.named();
     let words: Vec<_> = counts.iter().map(|(word, count)| format!("{count} to {word}")).collect();
     format!("Plan: {}.", words.join(", "))
+}
+
+/// The cost of a plan that changes resources, in a line for each currency.
+pub(crate) fn costs(view: &PlanView<'_>) -> Vec<String> {
+    let is_shown = !view.changes.is_empty() && view.errors() == 0;
+    view.costs.iter().filter(|_| is_shown).map(CostView::of_plan).collect()
 }
 
 /// Returns the sentence of a plan without changes.
@@ -278,6 +288,9 @@ pub(crate) fn change(page: &mut Page, change: &ChangeView) {
         page.push(Line::new(1).mark("!", Label::Caution).then(safe::text(effect), Label::Caution));
     }
     rows(page, change);
+    if let Some(cost) = change.cost.as_ref().and_then(CostView::of_object) {
+        page.push(faint(cost));
+    }
     if change.deferred_rules > 0 {
         let (rules, are) =
             if change.deferred_rules == 1 { ("rule", "is") } else { ("rules", "are") };

@@ -16,6 +16,7 @@ use engine::value::{Path, Paths};
 use serde::{Deserialize, Serialize};
 
 pub use crate::changes::{Changes, Steps};
+pub use crate::costs::{CostView, EstimateView};
 use crate::diagnostics::DiagnosticView;
 use crate::reason;
 use crate::shown::{self, Object, Shown};
@@ -42,6 +43,9 @@ pub struct PlanView<'a> {
     pub changes: Changes<'a>,
     /// The changes outside Plumb since the last run.
     pub drift: Vec<DriftView>,
+    /// The cost of all objects with a price, by currency.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<CostView>,
     /// The changes of outputs.
     pub outputs: BTreeMap<String, OutputView>,
     /// The program.
@@ -172,6 +176,9 @@ pub struct ChangeView {
     pub effects: Vec<String>,
     /// The data that is lost for good.
     pub loss: Option<String>,
+    /// The cost of the object, where its type has a price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<CostView>,
     /// The number of rules that can only be checked before the call.
     pub deferred_rules: usize,
     /// True if it is about an object beside the address's current one.
@@ -307,6 +314,7 @@ impl<'a> PlanView<'a> {
             summary: Counts::of(plan),
             changes: Changes::of_plan(plan, sources),
             drift: plan.drift.iter().map(drift_view).collect(),
+            costs: plan.costs.iter().map(CostView::from).collect(),
             outputs: plan.outputs.iter().map(|(n, o)| (n.to_string(), output_view(n, o))).collect(),
             steps: Steps(&plan.steps),
             doubts: plan.doubts.iter().map(doubt_view).collect(),
@@ -325,6 +333,7 @@ impl<'a> PlanView<'a> {
             summary: Counts::default(),
             changes: Changes::from_iter([]),
             drift: Vec::new(),
+            costs: Vec::new(),
             outputs: BTreeMap::new(),
             steps: Steps(&[]),
             doubts: Vec::new(),
@@ -518,6 +527,7 @@ pub(crate) fn change_view(
         causes: change.causes.iter().map(|cause| cause_view(cause, sources)).collect(),
         effects: change.effects.clone(),
         loss: change.loss.clone(),
+        cost: change.cost.as_ref().map(CostView::from),
         deferred_rules: change.deferred_rules,
         deposed: change.deposed,
         create_first: match first {

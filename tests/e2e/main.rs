@@ -13,6 +13,7 @@ mod concurrent_runs;
 mod conditions;
 mod confirmation;
 mod console;
+mod costs;
 mod crashes;
 mod data;
 mod drift_write;

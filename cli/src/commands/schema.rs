@@ -7,7 +7,8 @@ use std::sync::Arc;
 use editor::spec_schema::{Described, spec_schema};
 use editor::words;
 use engine::diagnostics::nearest;
-use engine::schema::{Attribute, OnChange, TypeSchema};
+use engine::expression::Expr;
+use engine::schema::{Attribute, OnChange, Price, TypeSchema};
 use render::json;
 use serde_json::json;
 
@@ -119,7 +120,20 @@ fn type_json(ty: &TypeSchema) -> serde_json::Value {
         "description": ty.description,
         "data_only": ty.data_only,
         "attributes": attributes,
+        "price": ty.price.as_ref().map(price_json),
         "rules": ty.rules.iter().map(|rule| rule.assert.to_string()).collect::<Vec<_>>(),
+    })
+}
+
+fn price_json(price: &Price) -> serde_json::Value {
+    let text = |expr: &Option<Expr>| expr.as_ref().map(ToString::to_string);
+    json!({
+        "currency": *price.currency,
+        "hourly": text(&price.hourly),
+        "monthly": text(&price.monthly),
+        "count": text(&price.count),
+        "count_max": text(&price.count_max),
+        "rates": engine::stored::to_json(&price.rates),
     })
 }
 

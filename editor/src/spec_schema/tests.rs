@@ -18,6 +18,7 @@ fn with(attribute: Attribute) -> Described {
         unique_name: false,
         name_attribute: None,
         delete_effect: None,
+        price: None,
         rules: Vec::new(),
         remote: false,
         data_only: false,

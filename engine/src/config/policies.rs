@@ -62,6 +62,7 @@ fn item() -> Type {
         ("module", text()),
         ("key", text()),
         ("action", text()),
+        ("cost", needed(Type::Any)),
         ("old", needed(Type::Any)),
         ("new", needed(Type::Any)),
     ])
@@ -184,7 +185,8 @@ fn words(subject: &Subject, types: &BTreeMap<&Name, &TypeSchema>) -> Vec<Word> {
     let object = match subject {
         Subject::Plan => {
             let items = || needed(Type::list(item()));
-            let plan = object([("changes", items()), ("resources", items())]);
+            let plan =
+                object([("changes", items()), ("resources", items()), ("cost", needed(Type::Any))]);
             return vec![Word { name: "plan", ty: Some(plan) }];
         }
         Subject::EachChange => Type::Any,

@@ -108,6 +108,7 @@ fn type_schema(name: &str, attributes: BTreeMap<Name, Attribute>) -> TypeSchema 
         unique_name: false,
         name_attribute: None,
         delete_effect: None,
+        price: None,
         rules: Vec::new(),
         remote: name != "value",
         data_only: name == "bill",

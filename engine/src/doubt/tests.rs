@@ -193,6 +193,7 @@ fn schema(call: &str) -> TypeSchema {
         unique_name: false,
         name_attribute: Some("name".into()),
         delete_effect: None,
+        price: None,
         rules: Vec::new(),
         remote: true,
         data_only: false,

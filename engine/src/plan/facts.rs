@@ -7,7 +7,7 @@ pub(super) mod redactor;
 pub(super) mod reference_index;
 pub(super) mod references;
 #[cfg(test)]
-mod samples;
+pub(in crate::plan) mod samples;
 pub(super) mod selection;
 pub(super) mod sensitivity;
 pub(super) mod unavailable;

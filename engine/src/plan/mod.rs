@@ -8,6 +8,7 @@ mod at_rest;
 mod check;
 pub mod compare;
 mod context;
+pub mod cost;
 mod data_request;
 mod decide;
 mod decided_changes;
@@ -36,6 +37,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::plan::check::written_secrets::{WrittenSecret, written_secrets};
 pub use crate::plan::compare::{Difference, compare};
+pub use crate::plan::cost::{Cost, Estimate};
 pub use crate::plan::data_request::{
     DataRequest, Fetch, HttpRequest, Question, StatePlace, Unanswered,
 };
@@ -73,6 +75,9 @@ pub struct Plan {
     pub changes: Vec<Change>,
     /// What becomes of the outputs.
     pub outputs: BTreeMap<Name, OutputChange>,
+    /// The cost of all objects with a price, by currency.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<Cost>,
     /// The program. A step needs only steps before it.
     pub steps: Vec<Step>,
     /// Calls of earlier runs whose end is not known.
@@ -228,6 +233,9 @@ pub struct Change {
     pub effects: Vec<String>,
     /// What is lost for good, in words, when something is.
     pub loss: Option<String>,
+    /// The cost of the object, where its type has a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
     /// Rules whose answer is not known yet: they are checked before the call.
     pub deferred_rules: usize,
     /// The conditions that a run judges, in the order of the spec. Not written, as with secrets.
@@ -265,6 +273,7 @@ impl Change {
             dependencies: Set::new(),
             effects: Vec::new(),
             loss: None,
+            cost: None,
             deferred_rules: 0,
             conditions: Vec::new(),
             allow_unknown: Set::new(),

@@ -16,7 +16,7 @@ use crate::plan::facts::redactor;
 use crate::plan::findings::Findings;
 use crate::plan::input::{Mode, PlanInput};
 use crate::plan::schedule::unused_secrets;
-use crate::plan::{Base, Plan, diagnostics, lint, schedule};
+use crate::plan::{Base, Plan, cost, diagnostics, lint, schedule};
 use crate::work::{InTurn, Workers};
 
 /// Makes the plan. With errors among the diagnostics it must not be applied.
@@ -68,7 +68,8 @@ fn finish<'a>(
     }
     decisions.sort();
     conditions::drop_unknowable(&mut decisions, &mut found.diagnostics);
-    policies::check(context, evaluation, &mut decisions.drafts, &mut found.diagnostics);
+    let costs = cost::estimate(&mut decisions.drafts);
+    policies::check(context, evaluation, (&mut decisions.drafts, &costs), &mut found.diagnostics);
     found.sort();
     let changes = DecidedChanges::new(&decisions.drafts, input.snapshot);
     check::check(context, &changes, &mut found);
@@ -90,6 +91,7 @@ fn finish<'a>(
         drift: found.drift,
         changes: decisions.drafts.into_iter().map(|draft| draft.change).collect(),
         outputs,
+        costs,
         steps,
         doubts: context.doubts.clone(),
         seen: found.seen,

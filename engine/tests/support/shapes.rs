@@ -59,6 +59,7 @@ fn base(name: &str, attributes: Vec<(&str, Attribute)>) -> TypeSchema {
         unique_name: false,
         name_attribute: Some("name".into()),
         delete_effect: None,
+        price: None,
         rules: Vec::new(),
         remote: true,
         data_only: false,
@@ -84,6 +85,7 @@ fn disk() -> TypeSchema {
             phase(Operation::Activate, these(&["name"])),
         ]),
         delete_effect: Some("its data is lost".to_owned()),
+        price: None,
         rules: vec![Rule {
             on: RuleOn::Update,
             severity: Severity::Error,

@@ -139,6 +139,7 @@ fn value_type(name: Name, names: &Names) -> TypeSchema {
         unique_name: false,
         name_attribute: None,
         delete_effect: None,
+        price: None,
         rules: Vec::new(),
         remote: false,
         data_only: false,

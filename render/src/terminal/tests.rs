@@ -47,6 +47,7 @@ fn change(at: &str, action: Action, reason: Reason) -> Change {
         dependencies: Set::new(),
         effects: Vec::new(),
         loss: None,
+        cost: None,
         deferred_rules: 0,
         conditions: Vec::new(),
         allow_unknown: engine::sorted::Set::new(),

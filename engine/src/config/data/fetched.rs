@@ -142,6 +142,7 @@ fn schema(
         unique_name: false,
         name_attribute: None,
         delete_effect: None,
+        price: None,
         rules: Vec::new(),
         remote: false,
         data_only: true,

@@ -14,14 +14,14 @@ use crate::plan::evaluate::Evaluation;
 use crate::plan::evaluate::scope::{SpecScope, object};
 use crate::plan::input::Mode;
 use crate::plan::open_condition::{OpenCondition, When};
-use crate::plan::{Action, diagnostics};
+use crate::plan::{Action, Cost, diagnostics};
 use crate::value::{Attributes, Datum, Path, Paths, Value};
 
 /// Judges all policies. One that only a run can judge is noted at the change, and judged before its first call.
 pub(in crate::plan) fn check(
     context: &Context<'_>,
     evaluation: &Evaluation<'_>,
-    drafts: &mut [Draft],
+    (drafts, costs): (&mut [Draft], &[Cost]),
     found: &mut Diagnostics,
 ) {
     let input = context.input;
@@ -35,7 +35,7 @@ pub(in crate::plan) fn check(
     for (name, policy) in policies {
         let policy = Policy { name, config: policy };
         if policy.config.subject == Subject::Plan {
-            policy.check_plan(drafts, &scope, found);
+            policy.check_plan((drafts, costs), &scope, found);
             continue;
         }
         for draft in drafts.iter_mut() {
@@ -62,8 +62,13 @@ impl Policy<'_> {
         judge(&self.config.assert.expr, message, scope)
     }
 
-    fn check_plan(&self, drafts: &[Draft], scope: &SpecScope<'_>, found: &mut Diagnostics) {
-        let plan = plan_object(drafts);
+    fn check_plan(
+        &self,
+        (drafts, costs): (&[Draft], &[Cost]),
+        scope: &SpecScope<'_>,
+        found: &mut Diagnostics,
+    ) {
+        let plan = plan_object(drafts, costs);
         let words = |name: &str| (name == "plan").then(|| plan.clone());
         let scope = WithWords { inner: scope, words: &words };
         match self.judge(&scope) {
@@ -150,6 +155,7 @@ fn is_known_in_time(open: &OpenCondition, draft: &Draft) -> bool {
 /// The values of one change that a policy sees.
 struct Facts {
     texts: [(&'static str, Value); 6],
+    cost: Datum,
     old: Datum,
     new: Datum,
 }
@@ -174,6 +180,7 @@ impl Facts {
                 ("key", key.map_or(Value::Null, Value::String)),
                 ("action", Value::string(change.action.word())),
             ],
+            cost: Datum::plain(change.cost.as_ref().map_or(Value::Null, Cost::of_one)),
             old: side(draft.redacted.as_ref().or(change.before.as_ref())),
             new: side(change.after.as_ref()),
         }
@@ -192,11 +199,11 @@ impl Facts {
 
     /// The same as one object.
     fn item(self) -> Datum {
-        let texts = self.texts.into_iter().map(|(name, text)| (name.into(), Datum::plain(text)));
-        let sides = [("old".into(), self.old), ("new".into(), self.new)];
+        let texts = self.texts.into_iter().map(|(name, text)| (name, Datum::plain(text)));
+        let others = [("cost", self.cost), ("old", self.old), ("new", self.new)];
         let (mut entries, mut sensitive) = (Attributes::new(), Paths::none());
-        for (name, datum) in texts.chain(sides) {
-            let name: Name = name;
+        for (name, datum) in texts.chain(others) {
+            let name: Name = name.into();
             sensitive.extend_below(&Path::attribute(name.clone()), &datum.sensitive);
             entries.insert(name, datum.value);
         }
@@ -204,8 +211,8 @@ impl Facts {
     }
 }
 
-/// `plan`: the changes, and the resources that there are afterwards.
-fn plan_object(drafts: &[Draft]) -> Datum {
+/// `plan`: the changes, the resources that there are afterwards, and the cost by currency.
+fn plan_object(drafts: &[Draft], costs: &[Cost]) -> Datum {
     let (mut changes, mut resources) = (Items::default(), Items::default());
     for draft in drafts {
         let change = &draft.change;
@@ -222,6 +229,8 @@ fn plan_object(drafts: &[Draft]) -> Datum {
         sensitive.extend_below(&Path::attribute(name), &items.sensitive);
         entries.insert(name.into(), Value::list(items.values));
     }
+    let costs = costs.iter().map(|sum| (sum.currency.clone(), sum.of_all()));
+    entries.insert("cost".into(), Value::map(costs.collect()));
     Datum { value: Value::map(entries), sensitive }
 }
 

@@ -363,6 +363,7 @@ fn change(
         dependencies: case.wanted.dependencies.clone(),
         effects,
         loss,
+        cost: None,
         deferred_rules: deferred,
         conditions: Vec::new(),
         allow_unknown: case.resource.lifecycle.allow_unknown.iter().cloned().collect(),

@@ -18,7 +18,7 @@ pub(super) fn named_type() -> Arc<TypeSchema> {
 }
 
 /// A type with an attribute that holds an object of the type, one that does not, and a computed one.
-pub(super) fn holding_type() -> Arc<TypeSchema> {
+pub(in crate::plan) fn holding_type() -> Arc<TypeSchema> {
     let mut schema = schema(&["holder", "note", "shown"]);
     if let Some(holder) = schema.attributes.get_mut("holder") {
         holder.holds = Some("box".into());
@@ -43,6 +43,7 @@ fn schema(attributes: &[&str]) -> TypeSchema {
         unique_name: false,
         name_attribute: None,
         delete_effect: None,
+        price: None,
         rules: Vec::new(),
         remote: true,
         data_only: false,
@@ -51,7 +52,7 @@ fn schema(attributes: &[&str]) -> TypeSchema {
 }
 
 /// A draft of `box.NAME`, whose object has the id `id-NAME`. An object is given as `attribute=text`.
-pub(super) fn draft(
+pub(in crate::plan) fn draft(
     schema: Arc<TypeSchema>,
     action: &str,
     name: &str,

@@ -9,9 +9,9 @@ use engine::expression::{Expr, ExprError, Root};
 use engine::schema::{Identity, OnChange, Presence, RuleOn};
 use engine::types::{Field, Type};
 
-use super::diagnostics;
 use super::model::{CallModel, Failing, ProgramModel, SendsModel, TypeModel};
 use super::reader::Reader;
+use super::{diagnostics, price};
 use crate::template::{ANSWER, ONE_TIME, PARENT, SELF, names};
 
 /// One type under scrutiny.
@@ -37,6 +37,7 @@ pub(super) fn type_model(reader: &mut Reader, (name, span): (&str, Span), model:
     check.find();
     check.attributes();
     check.rules();
+    price::check(check.reader, name, model);
 }
 
 /// The types that attributes are said to hold.

@@ -15,6 +15,7 @@ mod keys_in_paths;
 pub(crate) mod model;
 mod outline;
 mod parent;
+mod price;
 mod program;
 mod reader;
 mod rows;

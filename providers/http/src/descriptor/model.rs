@@ -9,7 +9,7 @@ use engine::address::Name;
 use engine::diagnostics::Span;
 use engine::digest::Digest;
 use engine::expression::Expr;
-use engine::schema::{Attribute, Identity, Operation, Presence, ReplaceOrder, Rule, SeenIn};
+use engine::schema::{Attribute, Identity, Operation, Presence, Price, ReplaceOrder, Rule, SeenIn};
 use engine::state::ObjectId;
 
 use crate::bodies::BodyForm;
@@ -282,6 +282,9 @@ pub(crate) struct TypeModel {
     pub(crate) unique_name: bool,
     pub(crate) name_attribute: Option<Name>,
     pub(crate) delete_effect: Option<String>,
+    pub(crate) price: Option<Price>,
+    /// The place of the price in the descriptor.
+    pub(crate) price_span: Span,
     pub(crate) rules: Vec<Rule>,
     /// The place of each rule in the descriptor.
     pub(crate) rule_spans: Vec<Span>,

@@ -7,6 +7,7 @@ use super::*;
 
 mod keys;
 mod parents;
+mod prices;
 mod waits;
 
 const GOOD: &str = r#"
