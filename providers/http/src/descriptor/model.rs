@@ -282,9 +282,8 @@ pub(crate) struct TypeModel {
     pub(crate) unique_name: bool,
     pub(crate) name_attribute: Option<Name>,
     pub(crate) delete_effect: Option<String>,
-    pub(crate) price: Option<Price>,
-    /// The place of the price in the descriptor.
-    pub(crate) price_span: Span,
+    /// The price of an object, with its place in the descriptor.
+    pub(crate) price: Option<(Price, Span)>,
     pub(crate) rules: Vec<Rule>,
     /// The place of each rule in the descriptor.
     pub(crate) rule_spans: Vec<Span>,

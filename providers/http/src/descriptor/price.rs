@@ -1,5 +1,6 @@
 //! Reading `[type.<name>.price]`.
 
+use engine::diagnostics::Span;
 use engine::expression::check::{self, Types, Unresolved};
 use engine::expression::{Expr, ExprError, Root};
 use engine::schema::{Price, RATES};
@@ -15,7 +16,7 @@ use super::texts::bare;
 /// The currency of a price that names none.
 const CURRENCY: &str = "USD";
 
-pub(super) fn read(reader: &mut Reader, node: Node<'_>) -> Option<Price> {
+pub(super) fn read(reader: &mut Reader, node: Node<'_>) -> Option<(Price, Span)> {
     let mut keys = Keys::of(reader, node, "price")?;
     let is_given = keys.node("hourly").is_some() || keys.node("monthly").is_some();
     let mut expression = |reader: &mut Reader, key| {
@@ -30,18 +31,19 @@ pub(super) fn read(reader: &mut Reader, node: Node<'_>) -> Option<Price> {
         reader.json(node, "rates")
     });
     keys.finish(reader);
+    let span = reader.span(node.span());
     if !is_given {
-        let span = reader.span(node.span());
         reader.push(diagnostics::missing_key(span, "price", "hourly"));
     }
-    Some(Price {
+    let price = Price {
         currency: currency.into(),
         hourly,
         monthly,
         count,
         count_max,
         rates: rates.map_or_else(|| Value::map([].into()), |json| from_json(&json)),
-    })
+    };
+    Some((price, span))
 }
 
 /// The three capital letters of a currency.
@@ -56,11 +58,11 @@ fn currency(reader: &mut Reader, keys: &mut Keys<'_>) -> String {
 
 /// Checks that the expressions of a price make numbers of what there is.
 pub(super) fn check(reader: &mut Reader, name: &str, model: &TypeModel) {
-    let Some(price) = &model.price else { return };
+    let Some((price, span)) = &model.price else { return };
     let mut errors = Vec::new();
     price.expressions().for_each(|expr| amount(expr, &PriceTypes(model), &mut errors));
     for error in &errors {
-        let mut diagnostic = diagnostics::bad_expression(model.price_span, error);
+        let mut diagnostic = diagnostics::bad_expression(*span, error);
         diagnostic.summary = format!("type `{name}`: a price does not hold");
         reader.push(diagnostic);
     }

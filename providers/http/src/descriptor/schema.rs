@@ -56,7 +56,7 @@ fn type_schema(name: &Name, model: &TypeModel, addresses: &BTreeMap<Name, Url>) 
         unique_name: model.unique_name,
         name_attribute: model.name_attribute.clone(),
         delete_effect: model.delete_effect.clone(),
-        price: model.price.clone(),
+        price: model.price.as_ref().map(|(price, _)| price.clone()),
         rules: model.rules.clone(),
         remote: true,
         data_only: model.data_only,

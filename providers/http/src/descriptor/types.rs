@@ -61,7 +61,6 @@ pub(super) fn read(
     mark_conditions(&mut attributes, &headers, &programs);
     let replace = replace(reader, &mut keys);
     let (rule_spans, rules) = rules(reader, &mut keys, &attributes);
-    let price = keys.node("price");
     let name_attribute = keys.text(reader, "name_attribute");
     let name_attribute = name_attribute.unwrap_or_else(|| known_by(&attributes, &identity));
     let of = |kind| {
@@ -87,8 +86,7 @@ pub(super) fn read(
         unique_name: keys.flag(reader, "unique_name"),
         name_attribute: attributes.get_key_value(name_attribute.as_str()).map(|(n, _)| n.clone()),
         delete_effect: keys.text(reader, "delete_effect"),
-        price_span: price.map_or(span, |node| reader.span(node.span())),
-        price: price.and_then(|node| price::read(reader, node)),
+        price: keys.node("price").and_then(|node| price::read(reader, node)),
         rules,
         rule_spans,
         attributes,
