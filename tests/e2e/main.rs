@@ -40,6 +40,7 @@ mod moves;
 mod options;
 mod pods;
 mod policies;
+mod prove;
 mod provider;
 mod provider_addresses;
 mod quickstart;

@@ -191,7 +191,9 @@ fn marks_are_settled_on_a_server_and_comments_stay() {
     let resources = "[resource.network_volume.models]\nname = \"models\"\nsize = 20\ndata_center = \"EU-RO-1\"\n\
                      [resource.template.worker]\nname = \"worker\"\nimage = \"worker:1\"\n";
     let project = described(&service, "PLUMB_SERVERLESS_QUEUE_URL", resources);
-    project.write("values.toml", "[network_volume]\ndata_center = \"EU-RO-1\"\n");
+    let ports = "[template.change]\nports = [\"80/http\", \"22/tcp\", \"90/http\"]\n";
+    let values = format!("[network_volume]\ndata_center = \"EU-RO-1\"\n{ports}");
+    project.write("values.toml", values);
     let written = std::fs::read_to_string(project.path("acme.provider.toml")).unwrap();
     let own = "# A comment of one's own.\n";
     project.write("acme.provider.toml", format!("{own}{written}"));
@@ -204,6 +206,7 @@ fn marks_are_settled_on_a_server_and_comments_stay() {
         "network_volume                  names are not unique, and can change",
         "network_volume.data_center      an update does not change it",
         "template                        names are unique",
+        "template.ports                  the order counts",
         "template.registry               the server fills in nothing",
     ] {
         assert!(said.contains(fact), "{fact}: {said}");

@@ -36,7 +36,7 @@ pub(crate) enum Provider {
     Test(ProviderTest),
     /// Find out on a server what a descriptor marks `# to prove`, and write it down
     #[command(
-        after_help = "Examples:\n  plumb provider prove acme.provider.toml --against http://127.0.0.1:9000 --values values.toml\n\nObjects are made for it and deleted at the end, as by `plumb provider test`. Settled marks are removed from the descriptor, and what follows from them is changed there; comments and order stay. The marks that are left are listed with the reason."
+        after_help = "Examples:\n  plumb provider prove acme.provider.toml --against http://127.0.0.1:9000 --values values.toml\n\nObjects are made for it and deleted at the end, as by `plumb provider test`. Settled marks are removed from the descriptor, and what follows from them is changed there; comments and order stay. The marks that are left are listed with the reason. Facts without a mark are told too: delays, refusals and limits of calls."
     )]
     Prove(Trial),
 }

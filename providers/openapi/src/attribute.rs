@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::marks::{FILLED, NO_UPDATE};
+use crate::marks::{FILLED, NO_UPDATE, ORDER};
 use crate::names::{is_hidden, one_line};
 use crate::shape::{Kind, Property, Shape, Shapes};
 use crate::types::{Naming, Types};
@@ -168,6 +168,9 @@ fn given<'a>(
         if around.has_update && !around.is_key {
             draft.proofs.push(NO_UPDATE);
         }
+    }
+    if is_shown && draft.ty.starts_with("list(") {
+        draft.proofs.push(ORDER);
     }
     bounds(draft, shape);
     if let Some(values) = values {

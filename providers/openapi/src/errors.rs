@@ -6,7 +6,7 @@ use crate::operation::Operation;
 use crate::shape::{Kind, Shape, Shapes};
 
 /// The places where APIs put the text of an error, the best first.
-const PLACES: [&str; 12] = [
+pub(crate) const PLACES: [&str; 12] = [
     "message",
     "error.message",
     "error_description",

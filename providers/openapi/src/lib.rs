@@ -12,6 +12,7 @@ mod convert;
 mod document;
 mod draft;
 mod errors;
+mod facts;
 mod key;
 mod marks;
 mod names;
@@ -29,6 +30,7 @@ mod types;
 mod yaml;
 
 pub use convert::{Fault, Options, convert};
+pub use facts::{message_place, with_message, with_settle};
 pub use proof::{Answer, Mark, Question, marks, settled};
 pub use refusal::Refusal;
 pub use report::{Converted, LeftOut, TypeFound};

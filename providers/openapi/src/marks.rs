@@ -6,3 +6,7 @@ pub(crate) const FILLED: &str = "whether a value is filled in";
 pub(crate) const NO_UPDATE: &str = "no update takes it";
 /// The name of an object.
 pub(crate) const NAMES: &str = "whether names are unique, or can change";
+/// A list that answers show: its order may mean something, or not.
+pub(crate) const ORDER: &str = "whether the order counts";
+/// The place of an error's text in an answer.
+pub(crate) const MESSAGE: &str = "the document does not tell where an error has its text";

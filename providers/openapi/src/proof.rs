@@ -3,7 +3,7 @@
 
 use toml_edit::{Decor, DocumentMut, InlineTable, Item, TableLike, Value};
 
-use crate::marks::{FILLED, NAMES, NO_UPDATE};
+use crate::marks::{FILLED, NAMES, NO_UPDATE, ORDER};
 use crate::text::TO_PROVE;
 
 /// A question that a descriptor asks with a mark.
@@ -13,6 +13,8 @@ pub enum Question {
     IsFilled,
     /// An attribute that replaces the object, because the document has no update that takes it.
     IsFixed,
+    /// A list: the API may sort it, or drop what is in it twice.
+    IsOrdered,
     /// The name of an object: two objects may not have the same one, or it can change.
     IsUnique,
 }
@@ -35,7 +37,7 @@ pub struct Mark {
 pub enum Answer {
     /// It is as the descriptor has it.
     AsWritten,
-    /// The API fills in nothing; an update takes the attribute; names are unique.
+    /// The API fills in nothing; an update takes the attribute; a list has no order; names are unique.
     Otherwise,
     /// Names are not unique, and can change.
     NamesChange,
@@ -69,6 +71,7 @@ fn question(words: &str) -> Option<Question> {
     match words {
         FILLED => Some(Question::IsFilled),
         NO_UPDATE => Some(Question::IsFixed),
+        ORDER => Some(Question::IsOrdered),
         NAMES => Some(Question::IsUnique),
         _ => None,
     }
@@ -101,13 +104,14 @@ pub fn settled(text: &str, mark: &Mark, answer: Answer) -> Option<String> {
         (_, Answer::AsWritten) => {}
         (Question::IsFilled, _) => drop(without(item, "server_default")?),
         (Question::IsFixed, _) => drop(without(item, "on_change")?),
+        (Question::IsOrdered, _) => as_set(item)?,
         (Question::IsUnique, answer) => identity(table, answer)?,
     }
     Some(document.to_string())
 }
 
 /// Takes the words of one mark away, and the mark with the last of them.
-fn unmark(decor: &mut Decor, words: &str) {
+pub(crate) fn unmark(decor: &mut Decor, words: &str) {
     let suffix = decor.suffix().and_then(|suffix| suffix.as_str()).unwrap_or_default();
     let marked = suffix.trim().strip_prefix(TO_PROVE).unwrap_or_default();
     let others = marked.trim_start_matches(':').trim().split("; ").filter(|own| *own != words);
@@ -127,6 +131,16 @@ fn without(item: &mut Item, key: &str) -> Option<Value> {
         last.decor_mut().set_suffix(" ");
     }
     removed
+}
+
+/// Makes a set of a list.
+fn as_set(item: &mut Item) -> Option<()> {
+    let ty = item.as_inline_table_mut()?.get_mut("type")?;
+    let set = format!("set({}", ty.as_str()?.strip_prefix("list(")?);
+    let decor = ty.decor().clone();
+    *ty = set.into();
+    *ty.decor_mut() = decor;
+    Some(())
 }
 
 /// Writes the identity of a type whose names are unique, or can change.
@@ -189,6 +203,7 @@ update = [ { call = "rest: PATCH /zones/${id}", sends = "changed" } ] # Another 
 [type.zone.attribute]
 name = { type = "string", required = true }
 kind = { type = "string", server_default = true, on_change = "replace" } # to prove: whether a value is filled in; no update takes it
+hosts = { type = "list(string)", required = true } # to prove: whether the order counts
 "#;
 
     fn after(attribute: Option<&str>, question: Question, answer: Answer) -> String {
@@ -213,6 +228,7 @@ kind = { type = "string", server_default = true, on_change = "replace" } # to pr
                 "None Some(IsUnique)",
                 "Some(\"kind\") Some(IsFilled)",
                 "Some(\"kind\") Some(IsFixed)",
+                "Some(\"hosts\") Some(IsOrdered)",
             ]
         );
     }
@@ -232,6 +248,12 @@ kind = { type = "string", server_default = true, on_change = "replace" } # to pr
             "kind = { type = \"string\", server_default = true, on_change = \"replace\" } # to prove: whether a value is \
              filled in"
         );
+        let hosts = |answer| after(Some("hosts"), Question::IsOrdered, answer);
+        assert_eq!(
+            hosts(Answer::AsWritten),
+            "hosts = { type = \"list(string)\", required = true }"
+        );
+        assert_eq!(hosts(Answer::Otherwise), "hosts = { type = \"set(string)\", required = true }");
         assert_eq!(after(None, Question::IsUnique, Answer::AsWritten), "identity = \"ask\"");
         assert_eq!(
             after(None, Question::IsUnique, Answer::Otherwise),

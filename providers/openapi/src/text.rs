@@ -6,6 +6,7 @@ use crate::attribute::{AttributeDraft, Presence, quoted};
 use crate::auth::Auth;
 use crate::calls::Line;
 use crate::draft::TypeDraft;
+use crate::marks::MESSAGE;
 use crate::types::Naming;
 
 /// The mark of what a document does not tell.
@@ -61,12 +62,7 @@ fn head(head: &Head<'_>) -> String {
         text.push_str("names = \"camel\"\n");
     }
     match head.messages {
-        [] => line(
-            &mut text,
-            "message",
-            "[\"message\", \"error\", \"detail\"]",
-            Some("the document does not tell where an error has its text"),
-        ),
+        [] => line(&mut text, "message", "[\"message\", \"error\", \"detail\"]", Some(MESSAGE)),
         [one] => line(&mut text, "message", &quoted(one), None),
         several => {
             let places: Vec<String> = several.iter().map(|place| quoted(place)).collect();

@@ -20,7 +20,7 @@ pub use calls::clean_up;
 use calls::{
     Change, Step, completed, create, end, merge, nonce, observe, program, refusals, type_schema,
 };
-pub use trial::{Attempt, change, make, remove};
+pub use trial::{Attempt, change, changed, make, remove};
 
 use crate::{Object, Provider};
 

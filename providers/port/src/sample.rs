@@ -86,6 +86,56 @@ impl Sample {
         other_value(value, self.schema.attributes.get(name)?)
     }
 
+    /// Returns three items for a list, in no order that sorting gives: those that are given, or some that differ.
+    /// None where the type of the items tells nothing.
+    pub fn items(&self, name: &str) -> Option<Vec<Value>> {
+        let attribute = self.schema.attributes.get(name)?;
+        let Type::List(item) = &attribute.ty else { return None };
+        let given = self.changed.get(name).or_else(|| self.given.get(name));
+        if let Some(Value::List(given)) = given
+            && given.len() > 1
+        {
+            let mut items = given.to_vec();
+            items.sort_by_key(|item| std::cmp::Reverse(format!("{item:?}")));
+            if items.len() > 2 {
+                items.rotate_right(1);
+            }
+            return Some(items);
+        }
+        let texts: Vec<String> = match &attribute.constraint.one_of {
+            Some(one_of) => one_of.values.iter().take(3).map(ToString::to_string).collect(),
+            None => ["a", "b", "c"].map(|end| format!("{}-{end}", self.mark)).to_vec(),
+        };
+        match &**item {
+            Type::String if texts.len() == 3 => {
+                Some([2, 0, 1].map(|at| Value::string(&*texts[at])).to_vec())
+            }
+            Type::Integer => Some([3, 1, 2].map(Value::Integer).to_vec()),
+            _ => None,
+        }
+    }
+
+    /// Returns an attribute with a value beyond its bounds. None where no attribute has any.
+    pub fn misfit(&self) -> Option<(Name, Value)> {
+        let settable =
+            self.schema.attributes.iter().filter(|(_, attribute)| {
+                attribute.presence != Presence::Computed && !attribute.local
+            });
+        let mut found = settable.filter_map(|(name, attribute)| {
+            let Constraint { one_of, min, max, .. } = &attribute.constraint;
+            let number = max.map(|max| max + 1.0).or_else(|| min.map(|min| min - 1.0));
+            let value = match &attribute.ty {
+                Type::String if one_of.is_some() => Value::string(&*self.mark),
+                #[expect(clippy::cast_possible_truncation, reason = "a bound of a descriptor")]
+                Type::Integer => Value::Integer(number? as i64),
+                Type::Number => Value::Float(number?),
+                _ => return None,
+            };
+            Some((name.clone(), value))
+        });
+        found.next()
+    }
+
     fn value(&self, name: &Name, attribute: &Attribute, made: &Made) -> Option<Value> {
         let referred = name.strip_suffix("_id").and_then(|ty| made.get(ty));
         if let (Some(object), Type::String) = (referred, &attribute.ty) {
@@ -237,6 +287,51 @@ mod tests {
             assert_eq!(format!("{found:?}"), expected, "{ty} {bounds}");
         }
         assert!(value(&Type::Any, &Constraint::default(), "plumb").is_none());
+    }
+
+    #[test]
+    fn items_of_a_list_are_in_no_order() {
+        let items = |ty: &str, bounds: &str, given: Option<Value>| {
+            let mut attribute = Attribute::new(ty.parse().unwrap());
+            attribute.constraint = constraint(bounds);
+            let schema = TypeSchema {
+                name: "thing".into(),
+                description: String::new(),
+                attributes: BTreeMap::from([("list".into(), attribute)]),
+                create: Vec::new(),
+                update: Vec::new(),
+                delete: Vec::new(),
+                identity: engine::schema::Identity::Ask,
+                replace: engine::schema::ReplaceOrder::DeleteFirst,
+                unique_name: false,
+                name_attribute: None,
+                delete_effect: None,
+                rules: Vec::new(),
+                remote: true,
+                data_only: false,
+                singleton: None,
+            };
+            let given = given.map(|value| ("list".into(), value)).into_iter().collect();
+            let sample = Sample {
+                schema: schema.into(),
+                given,
+                changed: Attributes::new(),
+                repeated: BTreeMap::new(),
+                mark: "x".to_owned(),
+            };
+            sample.items("list").map(|items| format!("{items:?}"))
+        };
+        let some = |text: &str| Some(text.to_owned());
+        let given =
+            |texts: &[&str]| Some(Value::list(texts.iter().map(|it| Value::string(*it)).collect()));
+        assert_eq!(items("list(string)", "", None), some(r#"["x-c", "x-a", "x-b"]"#));
+        assert_eq!(items("list(integer)", "", None), some("[3, 1, 2]"));
+        assert_eq!(items("list(string)", "one_of=a,b,c,d", None), some(r#"["c", "a", "b"]"#));
+        assert_eq!(items("list(string)", "one_of=a,b", None), None);
+        assert_eq!(items("list(boolean)", "", None), None);
+        assert_eq!(items("list(string)", "", given(&["p", "q", "r"])), some(r#"["p", "r", "q"]"#));
+        assert_eq!(items("list(string)", "", given(&["p", "q"])), some(r#"["q", "p"]"#));
+        assert_eq!(items("set(string)", "", None), None);
     }
 
     #[test]

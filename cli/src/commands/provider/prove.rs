@@ -1,16 +1,20 @@
-//! `plumb provider prove`: what a descriptor marks `# to prove`, found out on objects that are made for it.
+//! `plumb provider prove`: what a descriptor marks `# to prove`, found out on objects that are made for it, and what the
+//! server does beside that.
+
+mod attributes;
+mod server;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use engine::diagnostics::FileId;
-use engine::schema::SeenIn;
-use engine::value::Value;
-use provider_http::HttpProvider;
+use provider_http::{HttpProvider, Recorder, Timing};
 use provider_openapi::{Answer, Mark, Question, marks, settled};
 use provider_port::Object;
-use provider_port::conformance::{Attempt, Made, Suite, change, make, remove};
+use provider_port::conformance::{Attempt, Made, Suite, make, remove};
 use provider_port::sample::Sample;
 use render::safe;
 
@@ -32,6 +36,12 @@ struct Finding {
     answer: Result<Answer, String>,
 }
 
+/// A fact about the server that no mark asks for.
+struct Fact {
+    place: String,
+    words: String,
+}
+
 /// A descriptor whose marks are being settled.
 struct Proof<'a> {
     text: String,
@@ -39,6 +49,11 @@ struct Proof<'a> {
     ledger: &'a Ledger,
     made: Made,
     findings: Vec<Finding>,
+    facts: Vec<Fact>,
+    /// The network of all calls.
+    recorder: Arc<Recorder>,
+    /// The longest time after which an object showed in lists.
+    delay: Duration,
     /// The number of creates so far.
     creates: usize,
 }
@@ -55,22 +70,22 @@ pub(super) fn run(base: &Path, args: &Trial, output: &Output) -> Result<Status, 
         Some((sample.schema.name.clone(), sample.schema.name_attribute.clone()?))
     });
     let (ledger, left) = Ledger::open(base, descriptor.name(), &args.against, names.collect())?;
-    let provider = configured(descriptor, &args.against)?;
+    let recorder = Recorder::new(Timing::default());
+    let provider = configured(descriptor, &args.against, Some(recorder.network()))?;
     let (proof, cleaned) = runtime::wait_for(async {
         clean(&provider, &ledger, left, Some(output)).await?;
-        let (made, findings) = (Made::new(), Vec::new());
-        let mut proof =
-            Proof { text: text.clone(), args, ledger: &ledger, made, findings, creates: 0 };
+        let mut proof = Proof::new(text.clone(), args, &ledger, recorder);
         if !args.clean {
             for sample in &samples {
                 proof.prove(&provider, sample).await;
             }
+            proof.conclude();
         }
         let cleaned = clean(&provider, &ledger, ledger.left()?, None).await;
-        Ok(((proof.text, proof.findings), cleaned))
+        Ok((proof.done(), cleaned))
     })?;
-    let (settled, findings) = proof;
-    output.data(&table(&findings));
+    let Done { text: settled, findings, facts } = proof;
+    output.data(&table(&findings, &facts));
     if settled != text {
         replace(&base.join(path), path, &settled)?;
     }
@@ -85,7 +100,28 @@ pub(super) fn run(base: &Path, args: &Trial, output: &Output) -> Result<Status, 
     Ok(Status::Done)
 }
 
-impl Proof<'_> {
+/// What a proof found.
+struct Done {
+    text: String,
+    findings: Vec<Finding>,
+    facts: Vec<Fact>,
+}
+
+impl<'a> Proof<'a> {
+    fn new(text: String, args: &'a Trial, ledger: &'a Ledger, recorder: Arc<Recorder>) -> Self {
+        let (made, findings, facts) = (Made::new(), Vec::new(), Vec::new());
+        let delay = Duration::ZERO;
+        Self { text, args, ledger, made, findings, facts, recorder, delay, creates: 0 }
+    }
+
+    fn done(self) -> Done {
+        Done { text: self.text, findings: self.findings, facts: self.facts }
+    }
+
+    fn tell(&mut self, place: impl Into<String>, words: impl Into<String>) {
+        self.facts.push(Fact { place: place.into(), words: words.into() });
+    }
+
     /// Settles the marks of one type.
     async fn prove(&mut self, provider: &HttpProvider, sample: &Sample) {
         let ty = sample.schema.name.clone();
@@ -99,12 +135,14 @@ impl Proof<'_> {
                 return;
             }
         };
-        self.made.insert(ty, object.clone());
+        let object = self.shown(provider, &ty, object).await;
+        self.made.insert(ty.clone(), object.clone());
         for mark in marks {
             let answer = match mark.question {
                 None => Err("look at it by hand".to_owned()),
-                Some(Question::IsFilled) => filled(sample, &mark, &object),
+                Some(Question::IsFilled) => attributes::filled(sample, &mark, &object),
                 Some(Question::IsFixed) => self.fixed(sample, &mark, &object).await,
+                Some(Question::IsOrdered) => self.ordered(&suite, sample, &mark, &object).await,
                 Some(Question::IsUnique) => self.unique(&suite, sample, &object).await,
             };
             let answer = answer.and_then(|answer| {
@@ -114,6 +152,7 @@ impl Proof<'_> {
             });
             self.findings.push(Finding { mark, answer });
         }
+        self.refusals(provider, &suite, sample, &object).await;
     }
 
     async fn create(&mut self, suite: &Suite<'_>, sample: &Sample) -> Result<Object, String> {
@@ -123,28 +162,6 @@ impl Proof<'_> {
             Attempt::Made(object) => Ok(object),
             Attempt::Refused(why) => Err(why),
         }
-    }
-
-    /// Changes an attribute by a descriptor that allows it.
-    async fn fixed(&self, sample: &Sample, mark: &Mark, object: &Object) -> Result<Answer, String> {
-        let name = mark.attribute.as_deref().unwrap_or_default();
-        let value = object.attributes.get(name).filter(|value| !value.is_null());
-        let value = value.ok_or("no answer shows it")?;
-        let other = sample.changed.get(name).cloned().or_else(|| sample.other(name, value));
-        let other = other.ok_or("no other value is known: give one in `change` of --values")?;
-        let variant = settled(&self.text, mark, Answer::Otherwise);
-        let variant = variant.ok_or("the descriptor has another form here")?;
-        let (descriptor, _) = provider_http::load(&variant, FileId(0));
-        let descriptor = descriptor.ok_or("the type has no update that may take it")?;
-        let takes_all = descriptor.sends_changes(&sample.schema.name);
-        if !takes_all {
-            return Err("its update sends a list of attributes: try it by hand".to_owned());
-        }
-        let provider = configured(descriptor, &self.args.against).map_err(|error| error.message)?;
-        let suite = Suite::new(&provider).witness(self.ledger, seed());
-        let changes = [(name.into(), other)].into_iter().collect();
-        let is_taken = change(&suite, &sample.schema.name, object, &changes).await?;
-        Ok(if is_taken { Answer::Otherwise } else { Answer::AsWritten })
     }
 
     /// Makes a second object with the name of the first.
@@ -165,7 +182,10 @@ impl Proof<'_> {
         wanted.insert(name.clone(), own);
         self.creates += 1;
         match make(suite, &schema.name, self.creates, wanted).await? {
-            Attempt::Refused(_) => Ok(Answer::Otherwise),
+            Attempt::Refused(_) => {
+                self.refused(sample, "a second object of a name");
+                Ok(Answer::Otherwise)
+            }
             Attempt::Made(second) => {
                 remove(suite, &schema.name, &second).await?;
                 let attribute = &schema.attributes[name];
@@ -176,20 +196,6 @@ impl Proof<'_> {
             }
         }
     }
-}
-
-/// Looks at an attribute that was not sent.
-fn filled(sample: &Sample, mark: &Mark, object: &Object) -> Result<Answer, String> {
-    let name = mark.attribute.as_deref().unwrap_or_default();
-    if sample.given.contains_key(name) {
-        return Err("--values gives it, so that it is not left out".to_owned());
-    }
-    let attribute = sample.schema.attributes.get(name).ok_or("there is no such attribute")?;
-    if attribute.seen_in == SeenIn::Never {
-        return Err("no answer shows it".to_owned());
-    }
-    let is_shown = object.attributes.get(name).is_some_and(|value| *value != Value::Null);
-    Ok(if is_shown { Answer::AsWritten } else { Answer::Otherwise })
 }
 
 fn loads(text: &str) -> bool {
@@ -211,20 +217,25 @@ fn replace(path: &Path, shown: &Path, text: &str) -> Result<(), CommandError> {
     file.persist(path).map(|_| ()).map_err(|error| fail(error.error))
 }
 
-/// A line for each mark.
-fn table(findings: &[Finding]) -> String {
+/// A line for each mark, and for each fact.
+fn table(findings: &[Finding], facts: &[Fact]) -> String {
     let place = |mark: &Mark| match &mark.attribute {
         Some(attribute) => format!("{}.{attribute}", mark.ty),
         None => mark.ty.clone(),
     };
-    let width = findings.iter().map(|finding| place(&finding.mark).len()).max().unwrap_or_default();
-    let mut text = String::new();
-    for finding in findings {
+    let of_marks = findings.iter().map(|finding| {
         let words = match &finding.answer {
             Ok(answer) => words(&finding.mark, *answer).to_owned(),
             Err(why) => format!("not settled ({}): {why}", finding.mark.words),
         };
-        let line = format!("{:width$}  {words}", place(&finding.mark));
+        (place(&finding.mark), words)
+    });
+    let others = facts.iter().map(|fact| (fact.place.clone(), fact.words.clone()));
+    let lines: Vec<(String, String)> = of_marks.chain(others).collect();
+    let width = lines.iter().map(|(place, _)| place.len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for (place, words) in lines {
+        let line = format!("{place:width$}  {words}");
         let _ = writeln!(text, "{}", safe::capped(&line, 400));
     }
     text
@@ -236,6 +247,8 @@ fn words(mark: &Mark, answer: Answer) -> &'static str {
         (Some(Question::IsFilled), _) => "the server fills in nothing",
         (Some(Question::IsFixed), Answer::AsWritten) => "an update does not change it",
         (Some(Question::IsFixed), _) => "an update changes it",
+        (Some(Question::IsOrdered), Answer::AsWritten) => "the order counts",
+        (Some(Question::IsOrdered), _) => "the order does not count: a set",
         (_, Answer::Otherwise) => "names are unique",
         (_, Answer::NamesChange) => "names are not unique, and can change",
         (_, Answer::AsWritten) => "names are not unique, and cannot change",

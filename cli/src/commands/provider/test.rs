@@ -37,7 +37,7 @@ pub(super) fn run(
     });
     let names = names.collect();
     let (ledger, left) = Ledger::open(base, descriptor.name(), &args.against, names)?;
-    let provider = configured(descriptor, &args.against)?;
+    let provider = configured(descriptor, &args.against, None)?;
     let (outcomes, cleaned) = runtime::wait_for(async {
         clean(&provider, &ledger, left, Some(output)).await?;
         if args.clean {

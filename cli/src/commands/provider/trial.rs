@@ -7,7 +7,7 @@ use std::sync::Arc;
 use engine::address::Name;
 use engine::diagnostics::nearest;
 use engine::schema::TypeSchema;
-use provider_http::{Descriptor, HttpProvider, Settings};
+use provider_http::{Descriptor, HttpProvider, Network, Settings};
 use provider_port::Provider as _;
 use provider_port::conformance::clean_up;
 use provider_port::sample::Sample;
@@ -21,14 +21,19 @@ use crate::output::Output;
 use crate::system::System;
 
 /// The provider at an address that was typed. A key goes there as it goes to an address of a spec.
-pub(super) fn configured(descriptor: Descriptor, url: &str) -> Result<HttpProvider, CommandError> {
+pub(super) fn configured(
+    descriptor: Descriptor,
+    url: &str,
+    network: Option<Arc<Network>>,
+) -> Result<HttpProvider, CommandError> {
     let settings: Vec<String> =
         descriptor.address_settings().into_iter().map(str::to_owned).collect();
     if settings.is_empty() {
         let error = CommandError::new("the descriptor has no setting for an address");
         return Err(error.help("add `setting = \"url\"` to the `address` of its API"));
     }
-    let of_process = Settings::new(&environment::variable).beside_spec(true);
+    let mut of_process = Settings::new(&environment::variable).beside_spec(true);
+    of_process.network = network;
     let settings = settings.iter().fold(of_process, |all, name| all.set(name.as_str(), url));
     let provider = HttpProvider::configure(descriptor, &settings);
     let first = |found: &engine::diagnostics::Diagnostics| match found.iter().next() {

@@ -8,7 +8,7 @@ use engine::value::{Attributes, Value};
 
 use super::Suite;
 use super::calls::{Change, Step, completed, create, delete, merge, nonce, program, type_schema};
-use crate::Object;
+use crate::{Kind, Object};
 
 /// The end of a create.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub enum Attempt {
     Refused(String),
 }
 
-/// Makes an object, and reads it. `index` tells the creates of one run apart.
+/// Makes an object, and reads it, if it shows already. `index` tells the creates of one run apart.
 pub async fn make(
     suite: &Suite<'_>,
     ty: &Name,
@@ -39,7 +39,11 @@ pub async fn make(
         };
     }
     let made = made.ok_or_else(|| format!("create of {ty} answered no object"))?;
-    read(suite, ty, &made).await.map(Attempt::Made)
+    match suite.provider.read(ty, &made.id).await {
+        Ok(read) => Ok(Attempt::Made(merge(&made, &read))),
+        Err(error) if error.kind == Kind::NotFound => Ok(Attempt::Made(made)),
+        Err(error) => Err(format!("read of {ty} failed: {error}")),
+    }
 }
 
 /// Changes attributes of an object. Returns true if the API takes them and shows them afterwards, false if it refuses
@@ -50,6 +54,20 @@ pub async fn change(
     object: &Object,
     changes: &Attributes,
 ) -> Result<bool, String> {
+    let Attempt::Made(shown) = changed(suite, ty, object, changes).await? else { return Ok(false) };
+    let is_shown = |(name, value): (&Name, &Value)| {
+        shown.attributes.get(name).is_some_and(|shown| shown.same(value))
+    };
+    Ok(changes.iter().all(is_shown))
+}
+
+/// Changes attributes of an object, and returns it as it shows afterwards.
+pub async fn changed(
+    suite: &Suite<'_>,
+    ty: &Name,
+    object: &Object,
+    changes: &Attributes,
+) -> Result<Attempt, String> {
     let schema = type_schema(suite, ty)?;
     let changed: BTreeSet<Name> = changes.keys().cloned().collect();
     let mut desired = object.attributes.clone();
@@ -57,15 +75,10 @@ pub async fn change(
     let about = Change { desired: &desired, live: &object.attributes, changed: &changed };
     let step = Step { kind: ProgramKind::Update, id: Some(&object.id), nonce: None };
     match program(suite, &schema, &step, &about, &mut None).await {
-        Err(trouble) if trouble.is_refusal => return Ok(false),
-        Err(trouble) => return Err(trouble.words),
-        Ok(_) => {}
+        Err(trouble) if trouble.is_refusal => Ok(Attempt::Refused(trouble.words)),
+        Err(trouble) => Err(trouble.words),
+        Ok(_) => read(suite, ty, object).await.map(Attempt::Made),
     }
-    let shown = read(suite, ty, object).await?;
-    let is_shown = |(name, value): (&Name, &Value)| {
-        shown.attributes.get(name).is_some_and(|shown| shown.same(value))
-    };
-    Ok(changes.iter().all(is_shown))
 }
 
 /// Deletes an object.

@@ -1,0 +1,159 @@
+//! Trials of single attributes: one that is not sent, one that changes, and a list in another order.
+
+use engine::diagnostics::FileId;
+use engine::schema::{OnChange, SeenIn};
+use engine::value::{Attributes, Value};
+use provider_openapi::{Answer, Mark, settled};
+use provider_port::Object;
+use provider_port::conformance::{Attempt, Suite, change, changed, make, remove};
+use provider_port::sample::Sample;
+
+use super::super::trial::{configured, seed};
+use super::Proof;
+
+impl Proof<'_> {
+    /// Changes an attribute by a descriptor that allows it.
+    pub(super) async fn fixed(
+        &self,
+        sample: &Sample,
+        mark: &Mark,
+        object: &Object,
+    ) -> Result<Answer, String> {
+        let name = mark.attribute.as_deref().unwrap_or_default();
+        let value = object.attributes.get(name).filter(|value| !value.is_null());
+        let value = value.ok_or("no answer shows it")?;
+        let other = sample.changed.get(name).cloned().or_else(|| sample.other(name, value));
+        let other = other.ok_or("no other value is known: give one in `change` of --values")?;
+        let variant = settled(&self.text, mark, Answer::Otherwise);
+        let variant = variant.ok_or("the descriptor has another form here")?;
+        let (descriptor, _) = provider_http::load(&variant, FileId(0));
+        let descriptor = descriptor.ok_or("the type has no update that may take it")?;
+        let takes_all = descriptor.sends_changes(&sample.schema.name);
+        if !takes_all {
+            return Err("its update sends a list of attributes: try it by hand".to_owned());
+        }
+        let provider = configured(descriptor, &self.args.against, Some(self.recorder.network()))
+            .map_err(|error| error.message)?;
+        let suite = Suite::new(&provider).witness(self.ledger, seed());
+        let changes = [(name.into(), other)].into_iter().collect();
+        let is_taken = change(&suite, &sample.schema.name, object, &changes).await?;
+        Ok(if is_taken { Answer::Otherwise } else { Answer::AsWritten })
+    }
+
+    /// Sends a list in no order that sorting gives, with one item twice, and looks at what shows.
+    pub(super) async fn ordered(
+        &mut self,
+        suite: &Suite<'_>,
+        sample: &Sample,
+        mark: &Mark,
+        object: &Object,
+    ) -> Result<Answer, String> {
+        let name = mark.attribute.as_deref().unwrap_or_default();
+        let items = sample.items(name);
+        let items = items.ok_or("no items are known: give some in `change` of --values")?;
+        let twice: Vec<Value> = items.iter().chain(items.first()).cloned().collect();
+        let shown = match self.with_list(suite, sample, (name, &twice), object).await? {
+            Some(shown) => shown,
+            None => match self.with_list(suite, sample, (name, &items), object).await? {
+                Some(shown) => shown,
+                None => return Err("the server refuses the list".to_owned()),
+            },
+        };
+        judged(&items, &shown)
+    }
+
+    /// The list as it shows after it was sent, in a change, or in the create of another object. None if it is refused.
+    async fn with_list(
+        &mut self,
+        suite: &Suite<'_>,
+        sample: &Sample,
+        (name, items): (&str, &[Value]),
+        object: &Object,
+    ) -> Result<Option<Vec<Value>>, String> {
+        let schema = &sample.schema;
+        let list = Value::list(items.to_vec());
+        let is_updated =
+            schema.attributes.get(name).is_some_and(|it| it.on_change == OnChange::Update);
+        let attempt = if is_updated && !schema.update.is_empty() {
+            let changes = Attributes::from([(name.into(), list)]);
+            changed(suite, &schema.name, object, &changes).await?
+        } else {
+            let mut wanted = self.another(sample, object)?;
+            wanted.insert(name.into(), list);
+            self.creates += 1;
+            let attempt = make(suite, &schema.name, self.creates, wanted).await?;
+            if let Attempt::Made(second) = &attempt {
+                remove(suite, &schema.name, second).await?;
+            }
+            attempt
+        };
+        let Attempt::Made(shown) = attempt else { return Ok(None) };
+        match shown.attributes.get(name) {
+            Some(Value::List(shown)) => Ok(Some(shown.to_vec())),
+            _ => Err("no answer shows it".to_owned()),
+        }
+    }
+
+    /// The attributes of an object beside the one that was made: with another name.
+    pub(super) fn another(&self, sample: &Sample, object: &Object) -> Result<Attributes, String> {
+        let mut wanted = sample.create(&self.made)?;
+        if let Some(name) = &sample.schema.name_attribute
+            && let Some(own) = object.attributes.get(name).filter(|_| wanted.contains_key(name))
+        {
+            let other = sample.other(name, own).ok_or("no other name is known")?;
+            wanted.insert(name.clone(), other);
+        }
+        Ok(wanted)
+    }
+}
+
+/// Compares items with what shows of them.
+fn judged(sent: &[Value], shown: &[Value]) -> Result<Answer, String> {
+    let has = |all: &[Value], item: &Value| all.iter().any(|other| other.same(item));
+    if !sent.iter().all(|item| has(shown, item)) || !shown.iter().all(|item| has(sent, item)) {
+        return Err("the server shows other items".to_owned());
+    }
+    let mut once: Vec<&Value> = Vec::new();
+    for item in shown {
+        if !once.iter().any(|other| other.same(item)) {
+            once.push(item);
+        }
+    }
+    let keeps_order = once.iter().zip(sent).all(|(one, other)| one.same(other));
+    Ok(if keeps_order { Answer::AsWritten } else { Answer::Otherwise })
+}
+
+/// Looks at an attribute that was not sent.
+pub(super) fn filled(sample: &Sample, mark: &Mark, object: &Object) -> Result<Answer, String> {
+    let name = mark.attribute.as_deref().unwrap_or_default();
+    if sample.given.contains_key(name) {
+        return Err("--values gives it, so that it is not left out".to_owned());
+    }
+    let attribute = sample.schema.attributes.get(name).ok_or("there is no such attribute")?;
+    if attribute.seen_in == SeenIn::Never {
+        return Err("no answer shows it".to_owned());
+    }
+    let is_shown = object.attributes.get(name).is_some_and(|value| *value != Value::Null);
+    Ok(if is_shown { Answer::AsWritten } else { Answer::Otherwise })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_counts_where_it_is_kept() {
+        let list =
+            |text: &str| text.chars().map(|it| Value::string(it.to_string())).collect::<Vec<_>>();
+        for (shown, answer) in [
+            ("cab", Ok(Answer::AsWritten)),
+            ("cabc", Ok(Answer::AsWritten)),
+            ("abc", Ok(Answer::Otherwise)),
+            ("abcc", Ok(Answer::Otherwise)),
+            ("ca", Err(())),
+            ("cabd", Err(())),
+        ] {
+            assert_eq!(judged(&list("cab"), &list(shown)).map_err(drop), answer, "{shown}");
+        }
+    }
+}
