@@ -13,7 +13,8 @@ use std::sync::Arc;
 use crate::address::Name;
 use crate::diagnostics::Severity;
 use crate::digest::Digest;
-use crate::expression::Expr;
+use crate::expression::visit::roots;
+use crate::expression::{Expr, Root};
 use crate::form::Form;
 use crate::state::ObjectId;
 use crate::types::{Field, Type};
@@ -497,7 +498,7 @@ pub enum ReplaceOrder {
     CreateFirst,
 }
 
-/// A rule over a change; `assert` sees `old`, `new` and `action`.
+/// A rule over a change; `assert` sees `old`, `new`, `action`, and the whole `plan` as policies do.
 #[derive(Clone, Debug)]
 pub struct Rule {
     /// On which changes.
@@ -512,6 +513,19 @@ pub struct Rule {
     pub help: Option<Expr>,
     /// The attribute whose line to show; else the first that `assert` names and the spec gives.
     pub attribute: Option<Name>,
+}
+
+impl Rule {
+    /// Returns true if it looks at other objects of the plan.
+    pub fn sees_plan(&self) -> bool {
+        let mut found = false;
+        for expr in [&self.assert, &self.message].into_iter().chain(&self.help) {
+            roots(expr, &mut |root, _| {
+                found |= matches!(root, Root::Named(name) if &**name == "plan");
+            });
+        }
+        found
+    }
 }
 
 /// On which changes a rule is checked.

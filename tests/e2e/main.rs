@@ -38,6 +38,7 @@ mod local_service;
 mod modules;
 mod moves;
 mod options;
+mod plan_rules;
 mod pods;
 mod policies;
 mod prove;

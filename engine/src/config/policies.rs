@@ -68,6 +68,12 @@ fn item() -> Type {
     ])
 }
 
+/// The type of `plan`: the changes, the resources afterwards, and the cost.
+pub fn plan_type() -> Type {
+    let items = || needed(Type::list(item()));
+    object([("changes", items()), ("resources", items()), ("cost", needed(Type::Any))])
+}
+
 fn needed(ty: Type) -> Field {
     Field { ty, optional: false }
 }
@@ -184,10 +190,7 @@ fn subject(
 fn words(subject: &Subject, types: &BTreeMap<&Name, &TypeSchema>) -> Vec<Word> {
     let object = match subject {
         Subject::Plan => {
-            let items = || needed(Type::list(item()));
-            let plan =
-                object([("changes", items()), ("resources", items()), ("cost", needed(Type::Any))]);
-            return vec![Word { name: "plan", ty: Some(plan) }];
+            return vec![Word { name: "plan", ty: Some(plan_type()) }];
         }
         Subject::EachChange => Type::Any,
         Subject::ChangesOf(ty) => types.get(ty).map_or(Type::Any, |schema| schema.object_type()),

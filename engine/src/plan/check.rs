@@ -4,6 +4,8 @@ pub(super) mod budget;
 pub(super) mod dangling_references;
 pub(super) mod lifecycle;
 pub(super) mod names;
+pub(super) mod plan_rules;
+mod plan_words;
 pub(super) mod policies;
 mod programs;
 pub(super) mod targets;

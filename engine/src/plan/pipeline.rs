@@ -3,7 +3,7 @@
 use crate::address::Name;
 use crate::diagnostics::Diagnostics;
 use crate::digest::{Digest, Fingerprint};
-use crate::plan::check::{self, budget, policies, targets};
+use crate::plan::check::{self, budget, plan_rules, policies, targets};
 use crate::plan::context::Context;
 use crate::plan::decide::decisions::Decisions;
 use crate::plan::decide::walk;
@@ -70,6 +70,7 @@ fn finish<'a>(
     conditions::drop_unknowable(&mut decisions, &mut found.diagnostics);
     let costs = cost::estimate(&mut decisions.drafts);
     policies::check(context, evaluation, (&mut decisions.drafts, &costs), &mut found.diagnostics);
+    plan_rules::check(context, (&decisions.drafts, &costs), &mut found.diagnostics);
     found.sort();
     let changes = DecidedChanges::new(&decisions.drafts, input.snapshot);
     check::check(context, &changes, &mut found);

@@ -11,6 +11,7 @@ mod lifecycle;
 mod moves;
 mod names;
 mod order;
+mod plan_rules;
 #[path = "../support/shapes.rs"]
 mod shapes;
 mod unset;

@@ -15,7 +15,7 @@ use engine::expression::{Expr, Root};
 use engine::graph::Graph;
 use engine::plan::input::{Mode, Observations, Observed, Options, PlanInput};
 use engine::plan::{Action, Change, Moves, Plan, plan, renamed_options, text};
-use engine::schema::{Operation, ProviderSchema};
+use engine::schema::{Operation, ProviderSchema, Rule};
 use engine::state::{Entry, Object, ObjectId, Progress, Snapshot};
 use engine::stored::{Stored, seal_attributes};
 use engine::value::{Attributes, Datum, Value};
@@ -60,6 +60,12 @@ impl World {
         let mut world = Self::new();
         world.apply(spec);
         world
+    }
+
+    /// Adds a rule to a type.
+    pub(crate) fn rule(&mut self, ty: &str, rule: Rule) {
+        let provider = Arc::make_mut(self.providers.get_mut("cloud").unwrap());
+        Arc::make_mut(provider.types.get_mut(ty).unwrap()).rules.push(rule);
     }
 
     /// Changes an attribute of a live object outside Plumb.

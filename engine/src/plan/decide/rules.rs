@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::address::{Address, Name};
 use crate::condition;
+use crate::config::ResourceConfig;
 use crate::diagnostics::{Diagnostics, Severity, Span};
 use crate::expression::{Expr, Kind, Root};
 use crate::plan::decide::case::Case;
@@ -34,17 +35,17 @@ pub(in crate::plan) fn check(
         None => Datum::plain(Value::Null),
     };
     let new = object(planned.clone(), case.wanted.sensitive.clone());
-    let scope = RuleScope { old: &old, new: &new, action: action.word() };
+    let scope = RuleScope { old: &old, new: &new, action: &word(action), plan: None };
     let mut deferred = 0;
-    for rule in rules.iter().filter(|rule| applies(rule.on, action)) {
+    for rule in alone(rules).filter(|rule| applies(rule.on, action)) {
         match verdict(rule, &scope) {
             Verdict::Holds => {}
             Verdict::Unknown => deferred += usize::from(rule.severity == Severity::Error),
             Verdict::Broken { message, help } if rule.severity == Severity::Warning => {
-                found.push(diagnostics::rule_warns(span(rule, case), message, help));
+                found.push(diagnostics::rule_warns(span(rule, case.resource), message, help));
             }
             Verdict::Broken { message, help } => {
-                let span = Some(span(rule, case));
+                let span = Some(span(rule, case.resource));
                 let detail = grew_outside(case, rule);
                 found.push(diagnostics::rule_broken(span, message, help, detail, case.address));
             }
@@ -65,8 +66,8 @@ pub(in crate::plan) fn check_delete(
     found: &mut Diagnostics,
 ) {
     let new = Datum::plain(Value::Null);
-    let scope = RuleScope { old, new: &new, action: Action::Delete.word() };
-    for rule in rules.iter().filter(|rule| rule.on == RuleOn::Delete) {
+    let scope = RuleScope { old, new: &new, action: &word(Action::Delete), plan: None };
+    for rule in alone(rules).filter(|rule| applies(rule.on, Action::Delete)) {
         match verdict(rule, &scope) {
             Verdict::Broken { message, help } if rule.severity == Severity::Warning => {
                 found.push(diagnostics::rule_warns(span, message, help));
@@ -89,8 +90,8 @@ pub fn broken_before_call(
 ) -> Option<(String, Option<String>)> {
     // What changes of an object that is taken over is an update of it.
     let action = if action == Action::Import { Action::Update } else { action };
-    let scope = RuleScope { old, new, action: action.word() };
-    let rules = rules.iter().filter(|rule| rule.severity == Severity::Error);
+    let scope = RuleScope { old, new, action: &word(action), plan: None };
+    let rules = alone(rules).filter(|rule| rule.severity == Severity::Error);
     rules.filter(|rule| applies(rule.on, action)).find_map(|rule| match verdict(rule, &scope) {
         Verdict::Broken { message, help } => Some((message, help)),
         Verdict::Unclear(error) => Some((format!("a rule cannot be evaluated: {error}"), None)),
@@ -98,23 +99,36 @@ pub fn broken_before_call(
     })
 }
 
-fn applies(on: RuleOn, action: Action) -> bool {
+/// The rules that look at one object alone. The others are checked once all is decided.
+fn alone(rules: &[Rule]) -> impl Iterator<Item = &Rule> {
+    rules.iter().filter(|rule| !rule.sees_plan())
+}
+
+/// The word for an action, as rules see it.
+pub(in crate::plan) fn word(action: Action) -> Datum {
+    Datum::plain(Value::string(action.word()))
+}
+
+/// Returns true if a rule is checked on an action.
+pub(in crate::plan) fn applies(on: RuleOn, action: Action) -> bool {
     match on {
-        RuleOn::Any => true,
+        RuleOn::Any => matches!(action, Action::Create | Action::Update | Action::Replace),
         RuleOn::Create => matches!(action, Action::Create | Action::Replace),
         RuleOn::Update => action == Action::Update,
-        RuleOn::Delete => false,
+        RuleOn::Delete => action == Action::Delete,
     }
 }
 
-enum Verdict {
+/// The answer to a rule.
+pub(in crate::plan) enum Verdict {
     Holds,
     Unknown,
     Broken { message: String, help: Option<String> },
     Unclear(crate::expression::ExprError),
 }
 
-fn verdict(rule: &Rule, scope: &RuleScope<'_>) -> Verdict {
+/// Judges a rule.
+pub(in crate::plan) fn verdict(rule: &Rule, scope: &RuleScope<'_>) -> Verdict {
     match condition::judge(&rule.assert, Some(&rule.message), scope) {
         condition::Verdict::Holds => Verdict::Holds,
         condition::Verdict::Broken(broken) => Verdict::Broken {
@@ -130,14 +144,14 @@ fn verdict(rule: &Rule, scope: &RuleScope<'_>) -> Verdict {
 
 /// The line to show: the rule's attribute, else the first that it names and the spec gives, else
 /// the resource.
-fn span(rule: &Rule, case: &Case<'_>) -> Span {
+pub(in crate::plan) fn span(rule: &Rule, resource: &ResourceConfig) -> Span {
     let mut names = Vec::new();
     match &rule.attribute {
         Some(name) => names.push(name.clone()),
         None => attributes_of(&rule.assert, "new", &mut names),
     }
-    let given = names.iter().find_map(|name| case.resource.attributes.get(name));
-    given.map_or(case.resource.header, |item| item.value.span)
+    let given = names.iter().find_map(|name| resource.attributes.get(name));
+    given.map_or(resource.header, |item| item.value.span)
 }
 
 /// When a rule breaks on a value that moved outside, the spec's line is not what changed.

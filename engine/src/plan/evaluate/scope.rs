@@ -15,8 +15,9 @@ use crate::address::{Address, Block, Name};
 use crate::config::{Config, LocalConfig};
 use crate::expression::evaluate::{self, Scope};
 use crate::expression::visit::roots;
-use crate::expression::{Expr, Root};
+use crate::expression::{Expr, Kind, Root};
 use crate::sorted::Set;
+use crate::types::Type;
 use crate::value::{Attributes, Datum, Path, Paths, Value};
 
 /// The planned objects so far, by block.
@@ -397,30 +398,47 @@ fn no_key(block: &Block, key: &str, objects: &BTreeMap<Name, Datum>) -> String {
     }
 }
 
-/// The scope of a rule: `old`, `new` and `action`, and nothing else.
+/// The scope of a rule: `old`, `new`, `action`, and `plan` once all is decided.
 pub(in crate::plan) struct RuleScope<'a> {
     /// The live object, null on create.
     pub(in crate::plan) old: &'a Datum,
     /// The planned object, null on delete.
     pub(in crate::plan) new: &'a Datum,
     /// The action's word.
-    pub(in crate::plan) action: &'static str,
+    pub(in crate::plan) action: &'a Datum,
+    /// The whole plan, as policies see it.
+    pub(in crate::plan) plan: Option<&'a Datum>,
 }
 
 impl Scope for RuleScope<'_> {
     fn root(&self, root: &Root) -> Result<Datum, String> {
-        match root {
-            Root::Named(name) if &**name == "old" => Ok(self.old.clone()),
-            Root::Named(name) if &**name == "new" => Ok(self.new.clone()),
-            Root::Named(name) if &**name == "action" => {
-                Ok(Datum::plain(Value::string(self.action)))
-            }
-            _ => Err("a rule sees `old`, `new` and `action`".to_owned()),
-        }
+        let word = match root {
+            Root::Named(name) => match &**name {
+                "old" => Some(self.old),
+                "new" => Some(self.new),
+                "action" => Some(self.action),
+                "plan" => self.plan,
+                _ => None,
+            },
+            _ => None,
+        };
+        word.cloned().ok_or_else(|| "a rule sees `old`, `new`, `action` and `plan`".to_owned())
     }
 
-    fn resource(&self, block: &Block, _key: Option<&str>) -> Result<Datum, String> {
-        Err(format!("a rule sees no resource, so not `{block}`"))
+    /// What an object of the plan refers to stands in what is not known of it.
+    fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String> {
+        if self.plan.is_none() {
+            return Err(format!("a rule sees no resource, so not `{block}`"));
+        }
+        let slot = Expr::nowhere(Kind::Root(Root::Resource(block.clone())));
+        let slot = match key {
+            Some(key) => {
+                let key = Box::new(Expr::literal(Value::string(key)));
+                Expr::nowhere(Kind::Index(Box::new(slot), key))
+            }
+            None => slot,
+        };
+        Ok(Datum::plain(Value::unknown(Type::Any, slot)))
     }
 }
 

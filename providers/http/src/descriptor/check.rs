@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use engine::address::Name;
+use engine::config::policies::plan_type;
 use engine::diagnostics::Span;
 use engine::expression::check;
 use engine::expression::{Expr, ExprError, Root};
@@ -470,9 +471,10 @@ impl check::Types for RuleTypes<'_> {
                 "new" if !self.deletes => Ok(self.object.clone()),
                 "new" => Ok(Type::Null),
                 "action" => Ok(Type::String),
-                _ => Err(unresolved(name, "a rule sees `old`, `new` and `action`")),
+                "plan" => Ok(plan_type()),
+                _ => Err(unresolved(name, "a rule sees `old`, `new`, `action` and `plan`")),
             },
-            other => Err(unresolved(&format!("{other:?}"), "a rule sees `old`, `new`, `action`")),
+            _ => Err(unresolved("such a word", "a rule sees `old`, `new`, `action` and `plan`")),
         }
     }
 }

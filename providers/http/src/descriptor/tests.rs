@@ -95,7 +95,7 @@ message = "${this}"
 22:36 the attribute names no image [it is of type integer] -> leave it out: the name of an image is a string
 24:1 type `thing`: an expression does not hold [`new` has no attribute `sice`] -> did you mean `size`?
 27:1 type `thing`: an expression does not hold [`assert` is of type integer, not boolean]
-27:1 type `thing`: an expression does not hold [there is no `this` here] -> a rule sees `old`, `new` and `action`
+27:1 type `thing`: an expression does not hold [there is no `this` here] -> a rule sees `old`, `new`, `action` and `plan`
 ");
 }
 
