@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::harness::Project;
 
-const PASSWORD: &str = "canary-worker-password";
+pub(crate) const PASSWORD: &str = "canary-worker-password";
 
 /// A server of the test; it ends with the test.
 pub(crate) struct Server {
@@ -92,7 +92,7 @@ pub(crate) fn expect_no_change(project: &Project) {
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
 }
 
-fn rabbitmq() -> Option<Server> {
+pub(crate) fn rabbitmq() -> Option<Server> {
     let program = installed("rabbitmq", &["/usr/lib/rabbitmq/bin/rabbitmq-server"])?;
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
@@ -189,7 +189,7 @@ fn rabbitmq_is_managed() {
     assert!(!ask("GET", "/users", "").contains("shop-worker"));
 }
 
-fn powerdns() -> Option<Server> {
+pub(crate) fn powerdns() -> Option<Server> {
     let program = installed("powerdns", &["/usr/sbin/pdns_server"])?;
     let schemas = [
         "/usr/share/pdns-backend-sqlite3/schema/schema.sqlite3.sql",

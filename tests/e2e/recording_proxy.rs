@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::harness::Service;
+use crate::harness::{Dice, Service};
 
 /// What becomes of a request.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub(crate) enum Mood {
     Lose,
     /// The connection is closed at once.
     Cut,
+    /// By the dice: the service answers most, the answers of some are lost, the connections of a few are closed at once.
+    Lossy,
     /// It is answered with this status and content type, and with everything that was sent, in
     /// this template: `{}` stands for the request, escaped as JSON text.
     Echo(u16, &'static str, &'static str),
@@ -35,6 +37,7 @@ struct Shared {
     mood: Mutex<Mood>,
     /// Whether requests that change nothing pass in every mood.
     spare_reads: Mutex<bool>,
+    dice: Mutex<Dice>,
     requests: Mutex<Vec<Vec<u8>>>,
 }
 
@@ -51,6 +54,7 @@ impl Recorder {
             upstream,
             mood: Mutex::new(Mood::Pass),
             spare_reads: Mutex::new(false),
+            dice: Mutex::new(Dice(1)),
             requests: Mutex::default(),
         });
         let this = Arc::clone(&shared);
@@ -98,8 +102,16 @@ fn serve(mut socket: TcpStream, shared: &Shared) -> std::io::Result<()> {
         || contains(&request, b"{\"query\":\"query") && !contains(&request, b"mutation");
     let spared = reads && *locked(&shared.spare_reads);
     let mood = if spared { Mood::Pass } else { locked(&shared.mood).clone() };
+    let mood = match mood {
+        Mood::Lossy => match locked(&shared.dice).below(8) {
+            0 | 1 => Mood::Lose,
+            2 => Mood::Cut,
+            _ => Mood::Pass,
+        },
+        other => other,
+    };
     match mood {
-        Mood::Pass => {
+        Mood::Pass | Mood::Lossy => {
             let answer = forward(&request, shared)?;
             socket.write_all(&answer)
         }

@@ -55,3 +55,19 @@ fn two_imports_of_one_object_are_refused() {
     let text = world(&["x-1"]).plan_text(&spec);
     assert!(text.contains("error:8: the object named `d` cannot be taken over"), "{text}");
 }
+
+/// The zone of a disk that was taken over is not known, where no answer shows it and it cannot be changed.
+#[test]
+fn what_nobody_can_know_replaces_nothing() {
+    let mut taken_over = world(&["x-1"]);
+    taken_over.hide("disk", "zone");
+    check(&taken_over, SPEC, "import disk.d [size]\ns0 = update disk.d (x-1)");
+    // The state has it from the next run on, so that a change of it is one.
+    let plain = SPEC.split("[[import]]").next().unwrap();
+    let mut applied = World::of(plain);
+    applied.hide("disk", "zone");
+    check(&applied, plain, "");
+    assert_eq!(applied.seen(plain, "zone"), "\"eu\"");
+    let other = World::of(plain).plan_text(&plain.replace("\"eu\"", "\"us\""));
+    assert!(other.contains("replacing disk.d would lose its data"), "{other}");
+}

@@ -13,9 +13,10 @@ use engine::digest::SealKey;
 use engine::expression::evaluate::{Scope, evaluate};
 use engine::expression::{Expr, Root};
 use engine::graph::Graph;
+use engine::journal::Record;
 use engine::plan::input::{Mode, Observations, Observed, Options, PlanInput};
 use engine::plan::{Action, Change, Moves, Plan, plan, renamed_options, text};
-use engine::schema::{Operation, ProviderSchema, Rule};
+use engine::schema::{Operation, ProviderSchema, Rule, SeenIn};
 use engine::state::{Entry, Object, ObjectId, Progress, Snapshot};
 use engine::stored::{Stored, seal_attributes};
 use engine::value::{Attributes, Datum, Value};
@@ -53,6 +54,37 @@ impl World {
             live: BTreeMap::new(),
             made: 0,
         }
+    }
+
+    /// Makes an attribute of a type one that no answer shows, and that no state knows.
+    pub(crate) fn hide(&mut self, ty: &str, attribute: &str) {
+        let cloud = Arc::make_mut(self.providers.get_mut("cloud").unwrap());
+        let schema = Arc::make_mut(cloud.types.get_mut(ty).unwrap());
+        schema.attributes.get_mut(attribute).unwrap().seen_in = SeenIn::Never;
+        for observed in self.observations.objects.values_mut() {
+            let Observed::Live(attributes) = observed else { continue };
+            attributes.remove(attribute);
+        }
+        for entry in self.snapshot.entries.values_mut() {
+            let object = entry.current.as_mut().unwrap();
+            let mut attributes = object.attributes.value().unwrap().as_map().unwrap().clone();
+            attributes.remove(attribute);
+            object.attributes = Stored::of_sealed(&Value::map(attributes));
+        }
+    }
+
+    /// The value of an attribute that a plan writes into the state without a call, as text.
+    pub(crate) fn seen(&self, spec: &str, attribute: &str) -> String {
+        let Planned { plan, .. } = self.plan(spec, &Options::default());
+        let seen = plan.seen.iter().filter_map(|record| match record {
+            Record::Seen { attributes, .. } => {
+                let attributes = attributes.value().unwrap();
+                let value = attributes.as_map()?.get(attribute)?.clone();
+                Some(Expr::literal(value).to_string())
+            }
+            _ => None,
+        });
+        seen.collect::<Vec<_>>().join("\n")
     }
 
     /// The state after a spec was applied.
