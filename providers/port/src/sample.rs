@@ -306,6 +306,7 @@ mod tests {
                 unique_name: false,
                 name_attribute: None,
                 delete_effect: None,
+                price: None,
                 rules: Vec::new(),
                 remote: true,
                 data_only: false,
