@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use engine::address::Name;
+use engine::config::modules::source::{DescriptorInRepository, is_repository};
 use engine::config::settings::ProviderSettings;
 use engine::diagnostics::{Diagnostic, Diagnostics, Span, nearest};
 use provider_serverless::Version;
@@ -14,9 +15,11 @@ pub(crate) const SOURCES: [&str; 2] = ["descriptor", "source"];
 const CATALOG: &str = "catalog:";
 
 /// The place of a descriptor.
-pub(crate) enum DescriptorSource {
+pub(crate) enum DescriptorSource<'a> {
     /// A path below the spec's folder.
     Path(String),
+    /// A file of a repository that was fetched.
+    Repository(&'a DescriptorInRepository),
     /// A descriptor that comes with Plumb: its text.
     Catalog(&'static str),
     /// The spec says none that can be used, and that is reported.
@@ -28,10 +31,15 @@ pub(crate) fn is_source(key: &Name) -> bool {
     SOURCES.contains(&&**key)
 }
 
-impl DescriptorSource {
+/// Returns true if a provider block says where its descriptor is.
+pub(crate) fn names_descriptor(settings: &ProviderSettings) -> bool {
+    settings.repository.is_some() || settings.values.keys().any(is_source)
+}
+
+impl<'a> DescriptorSource<'a> {
     /// Takes the place out of the settings. None where they say none.
     pub(crate) fn of(
-        settings: &ProviderSettings,
+        settings: &'a ProviderSettings,
         values: &mut BTreeMap<String, String>,
         diagnostics: &mut Diagnostics,
     ) -> Option<Self> {
@@ -42,25 +50,33 @@ impl DescriptorSource {
             diagnostics.push(secret_setting(key, secret.span));
             return Some(Self::Refused);
         }
-        match (path, source) {
-            (Some(_), Some(_)) => {
-                diagnostics.push(two_descriptors(span));
-                Some(Self::Refused)
-            }
-            (Some(path), None) => Some(Self::Path(path)),
-            (None, source) => {
-                let source = source?;
-                let Some(name) = source.strip_prefix(CATALOG) else {
-                    return Some(Self::Path(source));
-                };
-                let Some(text) = catalog(name) else {
-                    diagnostics.push(not_in_catalog(name, span));
-                    return Some(Self::Refused);
-                };
-                Some(Self::Catalog(text))
-            }
+        let repository = settings.repository.as_ref();
+        if path.is_some() && (source.is_some() || repository.is_some()) {
+            diagnostics.push(two_descriptors(span));
+            return Some(Self::Refused);
         }
+        if let Some(repository) = repository {
+            return Some(Self::Repository(repository));
+        }
+        if let Some(path) = path {
+            return Some(Self::Path(path));
+        }
+        Some(read(source?, span).unwrap_or_else(|refused| {
+            diagnostics.push(*refused);
+            Self::Refused
+        }))
     }
+}
+
+/// Reads a `source` that is in no repository.
+fn read(source: String, span: Span) -> Result<DescriptorSource<'static>, Box<Diagnostic>> {
+    if is_repository(&source) {
+        return Err(computed_repository(span).into());
+    }
+    let Some(name) = source.strip_prefix(CATALOG) else {
+        return Ok(DescriptorSource::Path(source));
+    };
+    catalog(name).map(DescriptorSource::Catalog).ok_or_else(|| not_in_catalog(name, span).into())
 }
 
 /// The serverless provider's descriptors in the catalog, for accounts beside the first one.
@@ -90,6 +106,13 @@ fn two_descriptors(span: Span) -> Diagnostic {
         .at(span)
         .label("both `descriptor` and `source` name one")
         .help("remove one of them")
+}
+
+fn computed_repository(span: Span) -> Diagnostic {
+    Diagnostic::error("the address of a repository cannot be computed")
+        .at(span)
+        .label("`plumb init` fetches it before anything has a value")
+        .help("write the address itself, without `${…}`, and its `revision` and `file`")
 }
 
 fn not_in_catalog(name: &str, span: Span) -> Diagnostic {

@@ -26,11 +26,7 @@ pub(crate) fn read_all(
     for (source, module) in &document.library {
         let place = source.place();
         for name in &module.files {
-            let text = match folder.saved() {
-                Some(_) => read(folder, name),
-                None => read_below(folder, &place, name),
-            };
-            files.insert(name.clone(), text);
+            files.insert(name.clone(), read_inside(folder, &place, name));
         }
     }
     files
@@ -38,11 +34,16 @@ pub(crate) fn read_all(
 
 /// The contents of one such file.
 pub(crate) fn read(folder: &Folder, name: &str) -> Result<Arc<str>, String> {
+    read_inside(folder, "", name)
+}
+
+/// The same for a file that must lie in `place`, both relative to the folder of the spec.
+pub(crate) fn read_inside(folder: &Folder, place: &str, name: &str) -> Result<Arc<str>, String> {
     if let Some(inputs) = folder.saved() {
         let file = inputs.files.get(name).cloned();
         return file.unwrap_or_else(|| Err("the plan file does not hold it".to_owned()));
     }
-    read_below(folder, "", name)
+    read_below(folder, place, name)
 }
 
 /// The contents of a file that lies in `place`, both relative to the folder of the spec.

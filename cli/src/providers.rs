@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use apply::Providers;
 use engine::address::Name;
+use engine::config::resolve::Files;
 use engine::config::settings::ProviderSettings;
 use engine::config::{Document, Fetched};
 use engine::diagnostics::{Diagnostic, Diagnostics, Sources, Span, nearest};
@@ -23,11 +24,13 @@ use provider_serverless::Version;
 use provider_serverless::jobs::Jobs;
 
 use crate::child_service::{self, ChildService};
-use crate::descriptor_source::{DescriptorSource, SOURCES, is_source, secret_setting};
+use crate::descriptor_source::{DescriptorSource, is_source, names_descriptor, secret_setting};
 use crate::environment::{self, all_readable};
 use crate::error::CommandError;
 use crate::folder::Folder;
 use crate::locations::Locations;
+use crate::modules::Places;
+use crate::named_files;
 use crate::output::Output;
 use crate::variables::Environment;
 
@@ -52,8 +55,8 @@ pub(crate) struct Described {
     unusable: BTreeSet<Name>,
     /// True if the command asks for the service on this machine.
     local: bool,
-    /// The paths of the descriptors that the spec names.
-    descriptors: BTreeSet<String>,
+    /// The descriptors that the spec names, by the paths that they were read from.
+    descriptors: Files,
 }
 
 /// The author of a descriptor.
@@ -233,9 +236,9 @@ impl Described {
         !self.unusable.is_empty()
     }
 
-    /// Returns the paths of the descriptors that the spec names.
-    pub(crate) fn descriptors(&self) -> impl Iterator<Item = &str> {
-        self.descriptors.iter().map(|path| &**path)
+    /// Returns the texts of the descriptors that the spec names, by the paths that they were read from.
+    pub(crate) fn descriptors(&self) -> &Files {
+        &self.descriptors
     }
 
     /// Returns true if there is none.
@@ -307,8 +310,7 @@ impl Described {
         (sources, diagnostics): (&mut Sources, &mut Diagnostics),
     ) -> Result<(), CommandError> {
         let mut values = BTreeMap::new();
-        let is_serverless =
-            &**name == provider_serverless::NAME && !settings.values.keys().any(is_source);
+        let is_serverless = &**name == provider_serverless::NAME && !names_descriptor(settings);
         let is_text = |key: &Name| !(is_serverless && OF_SERVERLESS.contains(&&**key));
         for (key, setting) in settings.values.iter().filter(|(key, _)| is_text(key)) {
             match setting.value.value.as_str() {
@@ -323,19 +325,9 @@ impl Described {
         let is_of_plumb = is_serverless || matches!(source, Some(DescriptorSource::Catalog(_)));
         let author = if is_of_plumb { Author::Plumb } else { Author::Spec };
         let descriptor = match source {
-            Some(DescriptorSource::Refused) => None,
-            Some(DescriptorSource::Catalog(text)) => {
-                let file = sources.add(format!("the descriptor of {name}"), text.to_owned());
-                let (descriptor, found) = provider_http::load(text, file);
-                diagnostics.extend(found);
-                descriptor
-            }
-            Some(DescriptorSource::Path(path)) => {
-                self.descriptors.insert(path.clone());
-                load(folder, &path, settings, (sources, diagnostics))
-            }
+            Some(source) => self.read_source(folder, source, settings, (sources, diagnostics)),
             // What it says has no value; why was said.
-            None if SOURCES.iter().any(|key| settings.open.contains(*key)) => None,
+            None if settings.open.iter().any(is_source) => None,
             None if &**name == provider_builtin::NAME => return Ok(()),
             None if &**name == provider_serverless::NAME => {
                 Some(serverless(version(settings, diagnostics))?)
@@ -374,6 +366,63 @@ impl Described {
         };
         self.instances.insert(name.clone(), instance);
         Ok(())
+    }
+
+    /// Reads a descriptor where a provider block says it is; what is wrong with it is said.
+    fn read_source(
+        &mut self,
+        folder: &Folder,
+        source: DescriptorSource<'_>,
+        settings: &ProviderSettings,
+        (sources, diagnostics): (&mut Sources, &mut Diagnostics),
+    ) -> Option<Descriptor> {
+        let (place, text) = match source {
+            DescriptorSource::Refused => return None,
+            DescriptorSource::Catalog(text) => {
+                let file = sources.add("a descriptor of the catalog".to_owned(), text.to_owned());
+                let (descriptor, found) = provider_http::load(text, file);
+                diagnostics.extend(found);
+                return descriptor;
+            }
+            DescriptorSource::Path(path) => {
+                let text = named_files::read(folder, &path);
+                (path, text)
+            }
+            DescriptorSource::Repository(of) => {
+                let proven = match folder.saved() {
+                    Some(_) => Ok(()),
+                    None => Places::new(folder.path()).prove(&of.repository),
+                };
+                let place = of.place();
+                let read = || named_files::read_inside(folder, &of.repository.place(), &place);
+                let text = proven.and_then(|()| read());
+                (place, text)
+            }
+        };
+        self.load(folder, place, text, settings, (sources, diagnostics))
+    }
+
+    /// Reads the text of a descriptor, and keeps it; what is wrong with it is said.
+    fn load(
+        &mut self,
+        folder: &Folder,
+        path: String,
+        text: Result<Arc<str>, String>,
+        settings: &ProviderSettings,
+        (sources, diagnostics): (&mut Sources, &mut Diagnostics),
+    ) -> Option<Descriptor> {
+        self.descriptors.insert(path.clone(), text.clone());
+        let text = match text {
+            Ok(text) => text,
+            Err(why) => {
+                diagnostics.push(unreadable(&path, why, settings));
+                return None;
+            }
+        };
+        let file = sources.add(folder.join(path).display().to_string(), text.clone());
+        let (descriptor, found) = provider_http::load(&text, file);
+        diagnostics.extend(found);
+        descriptor
     }
 
     /// Configures without asking anybody: enough to know schemas, and to call what the environment
@@ -633,32 +682,23 @@ fn is_setting(version: Version, key: &str) -> bool {
     version.read().is_ok_and(|descriptor| descriptor.settings().contains(key))
 }
 
-/// Reads a descriptor of the spec's folder; what is wrong with it is said.
-fn load(
-    folder: &Folder,
-    path: &str,
-    settings: &ProviderSettings,
-    (sources, diagnostics): (&mut Sources, &mut Diagnostics),
-) -> Option<Descriptor> {
-    let text = match crate::named_files::read(folder, path) {
-        Ok(text) => text,
-        Err(why) => {
-            let given = settings.values.iter().find(|(key, _)| is_source(key));
-            let span = given.map_or(settings.header, |(_, setting)| setting.span);
-            let summary = format!("the descriptor {path} cannot be used");
-            diagnostics.push(
-                Diagnostic::error(summary)
-                    .at(span)
-                    .label(why)
-                    .help("give a path below the spec's folder, such as \"./acme.provider.toml\""),
-            );
-            return None;
-        }
+/// Reports a descriptor that could not be read.
+fn unreadable(path: &str, why: String, settings: &ProviderSettings) -> Diagnostic {
+    let Some(of) = &settings.repository else {
+        let given = settings.values.iter().find(|(key, _)| is_source(key));
+        let span = given.map_or(settings.header, |(_, setting)| setting.span);
+        return Diagnostic::error(format!("the descriptor {path} cannot be used"))
+            .at(span)
+            .label(why)
+            .help("give a path below the spec's folder, such as \"./acme.provider.toml\"");
     };
-    let file = sources.add(folder.join(path).display().to_string(), text.clone());
-    let (descriptor, found) = provider_http::load(&text, file);
-    diagnostics.extend(found);
-    descriptor
+    let (file, revision) = (&of.file, &of.repository.revision);
+    Diagnostic::error(format!("the descriptor {file} of a repository cannot be used"))
+        .at(of.at)
+        .label(why)
+        .help(format!(
+            "`plumb init` fetches the repository; `file` is the path that {revision} has it under"
+        ))
 }
 
 /// A secret is given only as the key: any other setting is shown, and goes into addresses that the
@@ -716,7 +756,7 @@ fn no_descriptor(name: &Name, settings: &ProviderSettings) -> Diagnostic {
     Diagnostic::error(format!("there is no provider `{name}`"))
         .at(settings.header)
         .help(
-            "name its descriptor, `descriptor = \"./acme.provider.toml\"`, or one that comes with Plumb, such as \
+            "name its descriptor, `source = \"./acme.provider.toml\"`, or one that comes with Plumb, such as \
              `source = \"catalog:rabbitmq\"`",
         )
 }

@@ -120,9 +120,7 @@ impl Resolved {
         key: &SealKey,
     ) -> Inputs {
         let mut files = self.input.files.clone();
-        for path in self.described.descriptors() {
-            files.insert(path.to_owned(), named_files::read(folder, path));
-        }
+        files.extend(self.described.descriptors().clone());
         let given = self.input.variables.keys();
         let given = given.filter_map(|name| Some((name.clone(), self.config.variables.get(name)?)));
         let (secret, open): (Vec<_>, Vec<_>) = given.partition(|(_, variable)| variable.sensitive);

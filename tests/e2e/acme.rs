@@ -197,7 +197,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let host = listener.local_addr().expect("an address").to_string();
         let address = format!("http://{host}/v3");
@@ -472,19 +472,18 @@ fn mistakes_in_a_descriptor_are_shown_where_they_stand() {
 
     project.write("acme.provider.toml", text);
     for (setting, words) in [
-        ("descriptor = \"./nothing.toml\"", ["./nothing.toml cannot be used", "plumb.toml:16:14"]),
-        ("descriptor = \"../acme.provider.toml\"", ["cannot be used", "plumb.toml:16:14"]),
+        ("source = \"./nothing.toml\"", ["./nothing.toml cannot be used", "plumb.toml:16:10"]),
+        ("source = \"../acme.provider.toml\"", ["cannot be used", "plumb.toml:16:10"]),
         (
-            "descriptor = \"./acme.provider.toml\"\nurls = \"http://127.0.0.1:1\"",
+            "source = \"./acme.provider.toml\"\nurls = \"http://127.0.0.1:1\"",
             ["no setting `urls`", "did you mean `url`?"],
         ),
         (
-            "descriptor = \"./acme.provider.toml\"\nurl = \"nowhere\"",
+            "source = \"./acme.provider.toml\"\nurl = \"nowhere\"",
             ["the address of the API store", "plumb.toml:15:1"],
         ),
     ] {
-        project
-            .write("plumb.toml", spec().replace("descriptor = \"./acme.provider.toml\"", setting));
+        project.write("plumb.toml", spec().replace("source = \"./acme.provider.toml\"", setting));
         // What the environment says goes before what the spec says.
         let mut command = project.command(&["validate"]);
         command.env_remove("ACME_URL");

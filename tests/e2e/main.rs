@@ -17,6 +17,7 @@ mod console;
 mod costs;
 mod crashes;
 mod data;
+mod descriptors;
 mod drift_write;
 mod editor_client;
 mod editors;

@@ -109,7 +109,7 @@ fn a_module_stays_in_its_repository() {
 }
 
 /// Runs git in a folder, without the settings of whoever runs the test.
-fn git(folder: &Path, arguments: &[&str]) {
+pub(crate) fn git(folder: &Path, arguments: &[&str]) {
     let identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
     let done = Command::new("git")
         .args(identity)
@@ -121,7 +121,7 @@ fn git(folder: &Path, arguments: &[&str]) {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
-fn commit(folder: &Path, tag: &str) {
+pub(crate) fn commit(folder: &Path, tag: &str) {
     git(folder, &["add", "-A"]);
     git(folder, &["commit", "--quiet", "-m", "x"]);
     git(folder, &["tag", "--force", tag]);

@@ -87,7 +87,7 @@ pub(crate) enum Color {
 pub(crate) enum Command {
     /// Write a small working spec, or fetch the modules of the one that is there
     #[command(
-        after_help = "Examples:\n  plumb init\n  plumb init environments/dev\n\nModules from git repositories are fetched into .plumb/modules, and their digests written to plumb.lock. No other command fetches anything."
+        after_help = "Examples:\n  plumb init\n  plumb init environments/dev\n\nModules and descriptors from git repositories are fetched into .plumb/modules, and their digests written to plumb.lock. No other command fetches anything."
     )]
     Init(FolderArg),
     /// Check the spec without calling anything

@@ -1,5 +1,5 @@
 //! `plumb init`: writes a small working spec with a schema for editors, and never over one that is there; for a spec that
-//! is there, fetches the modules that it calls from repositories.
+//! is there, fetches the repositories that it uses.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
@@ -31,7 +31,7 @@ pub(crate) fn run(base: &Path, args: &FolderArg, output: &Output) -> Result<Stat
         if is_spec_file(&name) {
             let fetched = modules::fetch(&folder, output)?;
             if fetched > 0 {
-                output.talk(&format!("the modules from {fetched} repositories are there\n"));
+                output.talk(&format!("what the spec uses of {fetched} repositories is there\n"));
                 return Ok(Status::Done);
             }
             let found = folder.join(&*name);

@@ -58,8 +58,8 @@ impl Git<'_> {
             .env_remove("GIT_WORK_TREE")
             .output()
             .map_err(|error| {
-                CommandError::caused("cannot run `git`, which fetches modules", &error)
-                    .help("install git, or use a folder as the `source` of the module")
+                CommandError::caused("cannot run `git`, which fetches repositories", &error)
+                    .help("install git, or give a path as `source` in place of a repository")
             })?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());

@@ -1,4 +1,4 @@
-//! `plumb.lock`: the digest of each repository that modules come from. `plumb init` writes it, every other command holds
+//! `plumb.lock`: the digest of each repository that modules and descriptors come from. `plumb init` writes it, every other command holds
 //! the fetched files against it.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::spec_text::inside;
 /// The name of the file, beside the spec.
 const NAME: &str = "plumb.lock";
 /// The first lines of the file.
-const HEAD: &str = "# The content of the repositories that modules come from. `plumb init` writes this file: commit it.\n\n";
+const HEAD: &str = "# The content of the repositories that the spec uses. `plumb init` writes this file: commit it.\n\n";
 /// The largest file that is read, in bytes.
 const BYTES_MAX: u64 = 1024 * 1024;
 
@@ -34,8 +34,9 @@ pub(crate) struct Locked {
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    #[serde(default, rename = "module")]
-    modules: Vec<Row>,
+    /// Earlier versions wrote `module`.
+    #[serde(default, rename = "repository", alias = "module")]
+    repositories: Vec<Row>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -71,7 +72,7 @@ impl Lock {
             let repository = Repository { url: row.source, revision: row.revision };
             (repository, Locked { commit: row.commit, digest: row.digest })
         };
-        Ok(Self(file.modules.into_iter().map(entry).collect()))
+        Ok(Self(file.repositories.into_iter().map(entry).collect()))
     }
 
     /// Writes the file, as a whole or not at all.
@@ -82,7 +83,7 @@ impl Lock {
             commit: locked.commit.clone(),
             digest: locked.digest.clone(),
         };
-        let file = File { modules: self.0.iter().map(row).collect() };
+        let file = File { repositories: self.0.iter().map(row).collect() };
         let text = toml::to_string(&file).map_err(|error| CommandError::new(error.to_string()))?;
         let path = inside(folder, NAME);
         let fail = |error: std::io::Error| {
@@ -103,7 +104,7 @@ impl Lock {
         self.0.insert(repository, locked);
     }
 
-    /// Drops the repositories that no module comes from any more.
+    /// Drops the repositories that nothing comes from any more.
     pub(crate) fn keep(&mut self, used: &std::collections::BTreeSet<Repository>) {
         self.0.retain(|repository, _| used.contains(repository));
     }
@@ -157,6 +158,11 @@ mod tests {
         lock.write(folder.path()).unwrap();
         let read = Lock::read(folder.path()).unwrap();
         assert_eq!(read.get(&repository), Some(&locked));
+        let text = std::fs::read_to_string(folder.path().join(NAME)).unwrap();
+        let earlier = text.replace("[[repository]]", "[[module]]");
+        assert!(earlier != text);
+        std::fs::write(folder.path().join(NAME), earlier).unwrap();
+        assert_eq!(Lock::read(folder.path()).unwrap(), lock);
         std::fs::write(folder.path().join(NAME), "[[module]]\nsource = 1\n").unwrap();
         assert!(Lock::read(folder.path()).unwrap_err().message.contains("cannot be read"));
     }

@@ -1,4 +1,5 @@
-//! The folders of modules: which may be read, where one is, and how those of repositories get there.
+//! The places of modules, and of descriptors in repositories: which may be read, where one is, and how the repositories get
+//! there.
 
 mod fetch;
 mod lock;
@@ -6,7 +7,7 @@ mod lock;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use engine::config::modules::source::Repository;
+use engine::config::modules::source::{DescriptorInRepository, Repository};
 use engine::config::{Document, ModuleSource};
 
 use self::lock::{Lock, digest};
@@ -67,8 +68,8 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// Holds what was fetched of a repository against the lock.
-    fn prove(&mut self, repository: &Repository) -> Result<(), String> {
+    /// Holds what was fetched of a repository against the lock; why it cannot be used.
+    pub(crate) fn prove(&mut self, repository: &Repository) -> Result<(), String> {
         if self.proven.contains(repository) {
             return Ok(());
         }
@@ -86,7 +87,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Fetches the repositories that the modules of a spec come from, and writes `plumb.lock`. Returns their number.
+/// Fetches the repositories that the modules and descriptors of a spec come from, and writes `plumb.lock`. Returns their number.
 pub(crate) fn fetch(folder: &Path, output: &Output) -> Result<usize, CommandError> {
     let (mut lock, mut used) = (Lock::read(folder)?, BTreeSet::new());
     // What a fetched module calls shows when it is there.
@@ -109,9 +110,13 @@ pub(crate) fn fetch(folder: &Path, output: &Output) -> Result<usize, CommandErro
     Ok(used.len())
 }
 
-/// The repositories that a document and the modules in its library call.
+/// The repositories of a document: those of its modules, which may call others, and those of its descriptors.
 fn repositories(document: &Document) -> BTreeSet<Repository> {
-    engine::config::modules::sources(document).into_iter().filter_map(|it| it.repository).collect()
+    let modules = engine::config::modules::sources(document).into_iter();
+    let descriptors = document.providers.values();
+    let descriptors = descriptors.filter_map(|raw| DescriptorInRepository::of(raw).ok().flatten());
+    let descriptors = descriptors.map(|descriptor| descriptor.repository);
+    modules.filter_map(|it| it.repository).chain(descriptors).collect()
 }
 
 /// Fetches one repository, unless it is there as the lock says.

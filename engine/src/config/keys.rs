@@ -292,11 +292,13 @@ pub const MODULE: &[Key] = &[
 
 /// The keys of a provider that are no settings of its descriptor: they name the descriptor.
 pub const PROVIDER_SOURCE: &[Key] = &[
-    key("descriptor", Form::Message, "The path of the descriptor, below the spec's folder."),
+    key("descriptor", Form::Message, "An older word for a `source` that is a path."),
+    key("file", Form::Text, "The path of the descriptor in the repository."),
+    key("revision", Form::Text, "The tag or commit of the repository that holds the descriptor."),
     key(
         "source",
         Form::Message,
-        "A descriptor that comes with Plumb, such as \"catalog:rabbitmq\", or a path.",
+        "A descriptor: \"catalog:rabbitmq\", which comes with Plumb, a path, or the address of a git repository.",
     ),
 ];
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 pub use super::backends::state_settings;
 use super::given::{Files, Given};
+use super::modules::source::DescriptorInRepository;
 use super::resolve::check_files;
 use super::scope::{Locals, PlainScope};
 pub use super::state_settings::StateSettings;
@@ -22,6 +23,8 @@ use crate::value::Datum;
 pub struct ProviderSettings {
     /// The place of its header.
     pub header: Span,
+    /// Its descriptor, where that is in a repository. The keys that say so are no settings.
+    pub repository: Option<DescriptorInRepository>,
     /// Its settings by key.
     pub values: BTreeMap<Name, Setting>,
     /// The keys of those that have no value: something is wrong with them, or with what they need.
@@ -122,7 +125,14 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn block(&self, block: &RawBlock, diagnostics: &mut Diagnostics) -> ProviderSettings {
         let (mut values, mut open) = (BTreeMap::new(), BTreeSet::new());
-        for (key, item) in block.items.iter() {
+        let repository = DescriptorInRepository::of(block).unwrap_or_else(|wrong| {
+            diagnostics.push(*wrong);
+            open.insert("source".into());
+            None
+        });
+        let is_taken = repository.is_some() || !open.is_empty();
+        let is_setting = |key: &Name| !(is_taken && DescriptorInRepository::KEYS.contains(&&**key));
+        for (key, item) in block.items.iter().filter(|(key, _)| is_setting(key)) {
             if let Some(value) = self.value(item, diagnostics) {
                 let setting = Setting { value, key: item.key, span: item.value.span };
                 values.insert(key.clone(), setting);
@@ -130,7 +140,7 @@ impl Reader<'_> {
                 open.insert(key.clone());
             }
         }
-        ProviderSettings { header: block.header, values, open }
+        ProviderSettings { header: block.header, repository, values, open }
     }
 
     /// The value of a setting; none where something is wrong with it, which is said here unless it

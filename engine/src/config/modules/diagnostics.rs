@@ -38,9 +38,19 @@ pub(super) fn secret_in_source(at: Span) -> Diagnostic {
         .help("leave it out: git finds credentials by its own settings")
 }
 
-/// A folder of a repository that is none.
+/// A path that leaves its repository.
 pub(super) fn outside_its_repository(at: Span) -> Diagnostic {
-    Diagnostic::error("a module cannot be found").at(at).label("this leads out of the repository")
+    Diagnostic::error("a path outside of its repository")
+        .at(at)
+        .label("this leads out of the repository")
+}
+
+/// A descriptor in a repository without its path.
+pub(super) fn no_file(at: Span) -> Diagnostic {
+    Diagnostic::error("a descriptor in a repository needs its path")
+        .at(at)
+        .label("the repository may hold several")
+        .help("add `file = \"PATH/NAME.provider.toml\"`, its path in the repository")
 }
 
 /// A module whose text could not be read.

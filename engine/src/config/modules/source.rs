@@ -1,4 +1,4 @@
-//! Sources: where the text of a module is.
+//! Sources: the places of modules, and of descriptors in repositories.
 
 use std::fmt;
 
@@ -31,11 +31,64 @@ pub struct Repository {
 }
 
 impl Repository {
+    /// Reads the revision beside an address, which stands at `at`.
+    fn of(raw: &RawBlock, url: &str, at: Span) -> Result<Self, Box<Diagnostic>> {
+        if url.split_once("://").is_some_and(|(_, rest)| holds_a_password(rest)) {
+            return Err(told::secret_in_source(at).into());
+        }
+        let Some((revision, _)) = text(raw, "revision")? else {
+            return Err(told::no_revision(at).into());
+        };
+        Ok(Self { url: url.to_owned(), revision: revision.to_string() })
+    }
+
     /// The folder that it is fetched into, relative to the one of the spec.
     pub fn place(&self) -> String {
         let digest = Digest::of(format!("{}@{}", self.url, self.revision).as_bytes()).to_string();
         format!(".plumb/modules/{}", digest.rsplit(':').next().unwrap_or_default())
     }
+}
+
+/// The descriptor of a provider in a repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DescriptorInRepository {
+    /// The repository.
+    pub repository: Repository,
+    /// The path of the file in it.
+    pub file: String,
+    /// The place in the spec of the address.
+    pub at: Span,
+}
+
+impl DescriptorInRepository {
+    /// The keys of a `[provider.NAME]` block that say it.
+    pub const KEYS: [&str; 3] = ["source", "revision", "file"];
+
+    /// Reads the source that a `[provider.NAME]` block gives; none where it is no plain address of a repository.
+    pub fn of(raw: &RawBlock) -> Result<Option<Self>, Box<Diagnostic>> {
+        let Some(Ok(Some((source, at)))) = raw.items.get("source").map(|_| text(raw, "source"))
+        else {
+            return Ok(None);
+        };
+        if !is_repository(&source) {
+            return Ok(None);
+        }
+        let repository = Repository::of(raw, &source, at)?;
+        let Some(file) = inside(raw, "file")?.filter(|file| !file.is_empty()) else {
+            return Err(told::no_file(at).into());
+        };
+        Ok(Some(Self { repository, file, at }))
+    }
+
+    /// The path that its text is read from, relative to the folder of the spec.
+    pub fn place(&self) -> String {
+        joined(&self.repository.place(), &self.file)
+    }
+}
+
+/// Returns true if a source is the address of a repository.
+pub fn is_repository(source: &str) -> bool {
+    source.contains("://") || source.starts_with("git@")
 }
 
 impl fmt::Display for ModuleSource {
@@ -68,25 +121,11 @@ impl ModuleSource {
             }
             return Ok(Self { repository: from.repository.clone(), folder });
         }
-        let is_repository = source.contains("://") || source.starts_with("git@");
-        if !is_repository {
+        if !is_repository(&source) {
             return Err(told::no_source(&source, at).into());
         }
-        if source.split_once("://").is_some_and(|(_, rest)| holds_a_password(rest)) {
-            return Err(told::secret_in_source(at).into());
-        }
-        let Some((revision, _)) = revision else { return Err(told::no_revision(at).into()) };
-        let folder = match text(raw, "folder")? {
-            None => String::new(),
-            Some((folder, at)) => {
-                let folder = joined("", &folder);
-                if folder.starts_with("..") {
-                    return Err(told::outside_its_repository(at).into());
-                }
-                folder
-            }
-        };
-        let repository = Repository { url: source.to_string(), revision: revision.to_string() };
+        let repository = Repository::of(raw, &source, at)?;
+        let folder = inside(raw, "folder")?.unwrap_or_default();
         Ok(Self { repository: Some(repository), folder })
     }
 
@@ -104,13 +143,23 @@ fn holds_a_password(rest: &str) -> bool {
     host.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
 }
 
+/// The path under a key, which stays in its repository.
+fn inside(raw: &RawBlock, key: &str) -> Result<Option<String>, Box<Diagnostic>> {
+    let Some((path, at)) = text(raw, key)? else { return Ok(None) };
+    let path = joined("", &path);
+    if path.starts_with("..") {
+        return Err(told::outside_its_repository(at).into());
+    }
+    Ok(Some(path))
+}
+
 /// The plain text under a key, with its place.
 fn text(raw: &RawBlock, key: &str) -> Result<Option<(Name, Span)>, Box<Diagnostic>> {
     let Some(item) = raw.items.get(key) else { return Ok(None) };
     let at = place(item.value.span.file, item.value.expr.range);
     match constant(&item.value.expr) {
         Some(Value::String(text)) => Ok(Some((text, item.value.span))),
-        _ => Err(say::not_constant(&format!("`{key}` of a module"), at).into()),
+        _ => Err(say::not_constant(&format!("`{key}`"), at).into()),
     }
 }
 
