@@ -44,6 +44,9 @@ pub enum Event {
         address: Address,
         /// Its operation.
         operation: Operation,
+        /// The words of the type for what it does.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        doing: Option<String>,
     },
     /// A step waits for something to come true.
     StepWaiting {
@@ -62,6 +65,9 @@ pub enum Event {
         address: Address,
         /// Its operation.
         operation: Operation,
+        /// The words of the type for what it does.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        doing: Option<String>,
         /// True if its call is in doubt and being looked up.
         is_lookup: bool,
         /// For how long the call, or the look-up, has run, in milliseconds.
@@ -91,6 +97,9 @@ pub enum Event {
         address: Address,
         /// Its operation.
         operation: Operation,
+        /// The words of the type for what it did.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        done: Option<String>,
         /// The object's id, if there is one now.
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<String>,

@@ -344,6 +344,17 @@ pub struct Phase {
     pub without: BTreeSet<Name>,
     /// The condition that it waits for after its call, in words for people.
     pub waits_for: Option<String>,
+    /// The words for what it does, where they are not those of its operation.
+    pub words: PhaseWords,
+}
+
+/// The words for a phase, for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PhaseWords {
+    /// While it runs, such as "resizing".
+    pub doing: Option<String>,
+    /// Afterwards, such as "resized".
+    pub done: Option<String>,
 }
 
 impl Phase {

@@ -72,16 +72,16 @@ impl Progress {
             Event::RecoveryFinished { address, found } => {
                 self.say(Label::Good, &address.to_string(), &safe::text(found))
             }
-            Event::StepStarted { address, operation, .. } if self.steps <= STARTS_MAX => {
-                self.say(Label::Plain, &address.to_string(), &format!("{}…", doing(*operation)))
+            Event::StepStarted { address, operation, doing, .. } if self.steps <= STARTS_MAX => {
+                let text = format!("{}…", word(doing.as_ref(), self::doing(*operation)));
+                self.say(Label::Plain, &address.to_string(), &text)
             }
             Event::StepStarted { .. } => String::new(),
             Event::StepWaiting { step, address, condition } => {
                 self.wait(step, &address.to_string(), condition)
             }
-            Event::StepRunning { address, operation, is_lookup, ms, .. } => {
-                let doing = if *is_lookup { "looking it up" } else { doing(*operation) };
-                let text = format!("still {doing}, {}", whole_seconds(*ms));
+            Event::StepRunning { address, operation, doing, is_lookup, ms, .. } => {
+                let text = still(*operation, doing.as_ref(), *is_lookup, *ms);
                 self.say(Label::Plain, &address.to_string(), &text)
             }
             Event::StepRetried { address, reason, after_ms, attempt, attempts, .. } => {
@@ -93,9 +93,10 @@ impl Progress {
                 );
                 self.say(Label::Caution, &address.to_string(), &text)
             }
-            Event::StepFinished { step, address, operation, id, ms } => {
+            Event::StepFinished { step, address, operation, done, id, ms } => {
                 self.waits.remove(step);
-                self.finished(&address.to_string(), *operation, id.as_deref(), *ms)
+                let done = word(done.as_ref(), self::done(*operation));
+                self.finished(&address.to_string(), &done, id.as_deref(), *ms)
             }
             Event::StepFailed { step, address, operation, message, help } => {
                 self.waits.remove(step);
@@ -145,13 +146,7 @@ impl Progress {
         self.say(Label::Plain, address, &format!("waiting until {}", safe::text(condition)))
     }
 
-    fn finished(
-        &mut self,
-        address: &str,
-        operation: Operation,
-        id: Option<&str>,
-        ms: u64,
-    ) -> String {
+    fn finished(&mut self, address: &str, done: &str, id: Option<&str>, ms: u64) -> String {
         self.ended += 1;
         if self.steps > FINISHES_MAX {
             let tenth = |ended: usize| ended * 10 / self.steps;
@@ -161,7 +156,7 @@ impl Progress {
             return format!("{} of {} steps are done\n", self.ended, self.steps);
         }
         let id = id.map_or_else(String::new, |id| format!(" (id {})", safe::text(id)));
-        self.say(Label::Good, address, &format!("{} in {}{id}", done(operation), time(ms)))
+        self.say(Label::Good, address, &format!("{done} in {}{id}", time(ms)))
     }
 
     fn failed(
@@ -269,6 +264,17 @@ fn whole_seconds(ms: u64) -> String {
     }
 }
 
+/// Says for how long a step runs, or the look-up of its call.
+fn still(operation: Operation, own: Option<&String>, is_lookup: bool, ms: u64) -> String {
+    let doing = if is_lookup { "looking it up".to_owned() } else { word(own, doing(operation)) };
+    format!("still {doing}, {}", whole_seconds(ms))
+}
+
+/// The word of a type, or else the usual one.
+fn word(own: Option<&String>, usual: &str) -> String {
+    own.map_or_else(|| usual.to_owned(), |own| safe::text(own))
+}
+
 fn doing(operation: Operation) -> &'static str {
     match operation {
         Operation::Create => "creating",
@@ -308,17 +314,36 @@ mod tests {
     }
 
     fn started(step: &str, at: &str, operation: Operation) -> Event {
-        Event::StepStarted { step: step.into(), address: at.parse().unwrap(), operation }
+        Event::StepStarted {
+            step: step.into(),
+            address: at.parse().unwrap(),
+            operation,
+            doing: None,
+        }
     }
 
     fn finished(step: &str, at: &str, operation: Operation, ms: u64) -> Event {
         let id = Some("i\u{1b}1".to_owned());
-        Event::StepFinished { step: step.into(), address: at.parse().unwrap(), operation, id, ms }
+        Event::StepFinished {
+            step: step.into(),
+            address: at.parse().unwrap(),
+            operation,
+            done: None,
+            id,
+            ms,
+        }
     }
 
     fn running(is_lookup: bool, ms: u64) -> Event {
         let (step, address) = ("s1".to_owned(), "app.b".parse().unwrap());
-        Event::StepRunning { step, address, operation: Operation::Drain, is_lookup, ms }
+        Event::StepRunning {
+            step,
+            address,
+            operation: Operation::Drain,
+            doing: None,
+            is_lookup,
+            ms,
+        }
     }
 
     fn run(steps: usize) -> Event {
@@ -419,6 +444,37 @@ mod tests {
         the next `plumb apply` looks up what is in doubt; `plumb resolve` decides what it cannot find
         Not everything is done: 1 created, 0 updated, 0 replaced, 1 deleted, 1 failed, 1 in doubt, 1 skipped.
         ");
+    }
+
+    #[test]
+    fn phases_have_words_of_their_type() {
+        let address = || "app.b".parse().unwrap();
+        let (step, operation) = ("s0".to_owned(), Operation::Update);
+        let doing = Some("resizing".to_owned());
+        let (is_lookup, id) = (false, None);
+        let done = Some("resized".to_owned());
+        let events = [
+            run(1),
+            Event::StepStarted {
+                step: step.clone(),
+                address: address(),
+                operation,
+                doing: doing.clone(),
+            },
+            Event::StepRunning {
+                step: step.clone(),
+                address: address(),
+                operation,
+                doing,
+                is_lookup,
+                ms: 20_000,
+            },
+            Event::StepFinished { step, address: address(), operation, done, id, ms: 31_000 },
+        ];
+        assert_eq!(
+            lines(&events),
+            "[0/1] app.b: resizing…\n[0/1] app.b: still resizing, 20 s\n[1/1] app.b: resized in 31.0s\n"
+        );
     }
 
     #[test]

@@ -40,6 +40,7 @@ mod local_service;
 mod modules;
 mod moves;
 mod options;
+mod phase_words;
 mod plan_rules;
 mod pods;
 mod policies;

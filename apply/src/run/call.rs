@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
 
 use engine::address::Name;
 use engine::digest::SealKey;
 use engine::doubt::{CallInDoubt, Sent};
 use engine::journal::Started;
-use engine::schema::TypeSchema;
+use engine::schema::{PhaseWords, TypeSchema};
 use engine::sorted::Set;
 use engine::value::Attributes;
 use provider_port::{Error, Provider};
+use tokio::time::Instant;
 
 /// A call that is under way.
 #[derive(Clone)]
@@ -55,6 +55,12 @@ pub(super) enum Doubt {
 }
 
 impl InFlight {
+    /// Returns the words for what it does.
+    pub(super) fn words(&self) -> PhaseWords {
+        let phase = self.schema.phase(self.started.phase);
+        phase.map(|phase| phase.words.clone()).unwrap_or_default()
+    }
+
     /// Returns the call as the engine judges it by a look at its object.
     pub(super) fn in_doubt<'a>(&'a self, key: &'a SealKey) -> CallInDoubt<'a> {
         CallInDoubt {

@@ -2,7 +2,7 @@
 //! the preconditions of outputs at the end.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use tokio::time::Instant;
 
 use engine::address::{Address, Block, Name};
 use engine::condition;

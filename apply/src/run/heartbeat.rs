@@ -9,6 +9,7 @@ use engine::plan::Step;
 use tokio::time::Instant;
 
 use super::Emit;
+use super::call::InFlight;
 
 /// The pause between two events of a call that still runs.
 const EVERY: Duration = Duration::from_secs(10);
@@ -17,13 +18,15 @@ const EVERY: Duration = Duration::from_secs(10);
 pub(super) struct Heartbeat {
     emit: Emit,
     step: Step,
+    doing: Option<String>,
     is_lookup: bool,
 }
 
 impl Heartbeat {
     /// Of a call, or of the look-up of one.
-    pub(super) fn new(emit: &Emit, step: &Step, is_lookup: bool) -> Self {
-        Self { emit: Arc::clone(emit), step: step.clone(), is_lookup }
+    pub(super) fn new(emit: &Emit, step: &Step, flight: &InFlight, is_lookup: bool) -> Self {
+        let doing = flight.words().doing;
+        Self { emit: Arc::clone(emit), step: step.clone(), doing, is_lookup }
     }
 
     /// Does the work, and tells every ten seconds that it is not done.
@@ -44,6 +47,7 @@ impl Heartbeat {
             step: self.step.id.to_string(),
             address: self.step.address.clone(),
             operation: self.step.operation,
+            doing: self.doing.clone(),
             is_lookup: self.is_lookup,
             ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
         });

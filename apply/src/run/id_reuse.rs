@@ -1,7 +1,7 @@
 //! Ids that an API gives again: what is made may bear the id of what is being deleted.
 
 use std::collections::{BTreeSet, HashSet};
-use std::time::Instant;
+use tokio::time::Instant;
 
 use engine::address::{Address, Name};
 use engine::doubt::{holder, supersedes_own};

@@ -2,7 +2,7 @@
 //! intent is durable.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use engine::address::{Address, Name};
 use engine::event::Event;
@@ -14,6 +14,7 @@ use engine::state::{Nonce, ObjectId};
 use engine::stored::seal_attributes;
 use engine::value::{Attributes, Value};
 use provider_port::{Notice, Provider, Secrets};
+use tokio::time::Instant;
 
 use super::call::{InFlight, SentAttributes};
 use super::heartbeat::Heartbeat;
@@ -112,10 +113,12 @@ impl Run<'_> {
         };
         self.session.record(Record::Started(Box::new(started.clone())))?;
         let (address, operation) = (step.address.clone(), step.operation);
-        self.reporter.events.push(Event::StepStarted { step: id.to_string(), address, operation });
-        let since = Instant::now();
+        let since = self.calls.begin(id);
         let doubt = None;
-        self.calls.add(id, InFlight { started, sent, schema, provider, tries, since, doubt });
+        let flight = InFlight { started, sent, schema, provider, tries, since, doubt };
+        let (step, doing) = (id.to_string(), flight.words().doing);
+        self.reporter.events.push(Event::StepStarted { step, address, operation, doing });
+        self.calls.add(id, flight);
         Ok(true)
     }
 
@@ -139,7 +142,7 @@ impl Run<'_> {
             permit: self.calls.permits.permit(since.clone()),
             progress: move |notice: Notice| emit(event_of(notice, &name, &address)),
         };
-        let heartbeat = Heartbeat::new(&self.input.emit, step, false);
+        let heartbeat = Heartbeat::new(&self.input.emit, step, flight, false);
         self.calls.tasks.spawn(async move { (id, heartbeat.during(sending.go()).await) });
     }
 
@@ -153,7 +156,7 @@ impl Run<'_> {
             let condition = "what the API accepted shows".to_owned();
             self.reporter.events.push(Event::StepWaiting { step, address, condition });
         }
-        let heartbeat = Heartbeat::new(&self.input.emit, self.scheduler.step(id), true);
+        let heartbeat = Heartbeat::new(&self.input.emit, self.scheduler.step(id), &flight, true);
         self.calls.tasks.spawn(async move {
             // The same change is sent again if this shows that nothing happened: nothing is undone.
             let unsettled = false;

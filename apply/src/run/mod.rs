@@ -36,6 +36,7 @@ use engine::state::Snapshot;
 use engine::value::{Attributes, Datum, Value};
 use provider_port::{Error, Reply};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::call::InFlight;
@@ -154,6 +155,8 @@ struct Calls {
     /// The tasks that call and look up.
     tasks: JoinSet<(StepId, Answer)>,
     in_flight: BTreeMap<StepId, InFlight>,
+    /// The moment at which each step began first.
+    began: BTreeMap<StepId, Instant>,
     /// The number of calls under way, by provider instance.
     per_provider: BTreeMap<Name, usize>,
     /// Steps of which something ended in this turn, and no record of that is durable yet.
@@ -171,12 +174,18 @@ impl Calls {
         Self {
             tasks: JoinSet::new(),
             in_flight: BTreeMap::new(),
+            began: BTreeMap::new(),
             per_provider: BTreeMap::new(),
             unwritten: BTreeSet::new(),
             retries: Vec::new(),
             waiting_only: BTreeSet::new(),
             permits: PermitIssuer::new(),
         }
+    }
+
+    /// Returns the moment at which a step began, which is now unless it is begun again.
+    fn begin(&mut self, id: StepId) -> Instant {
+        *self.began.entry(id).or_insert_with(Instant::now)
     }
 
     /// Adds a call whose intent is recorded.

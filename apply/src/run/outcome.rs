@@ -85,7 +85,7 @@ impl Run<'_> {
         let made = seen.as_ref().map(|seen| seen.id.to_string());
         let call = flight.started.call;
         self.session.record(Record::Finished { call, outcome: Outcome::Done { object: seen } })?;
-        self.finish_step(id, made, flight.since);
+        self.finish_call(id, made, &flight);
         Ok(())
     }
 
@@ -183,7 +183,7 @@ impl Run<'_> {
         let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         let outcome = Outcome::Done { object: None };
         self.session.record(Record::Finished { call: flight.started.call, outcome })?;
-        self.finish_step(id, None, flight.since);
+        self.finish_call(id, None, &flight);
         Ok(())
     }
 

@@ -1,22 +1,33 @@
 //! The end of a step: done, failed, and what cannot run because of it.
 
-use std::time::Instant;
+use tokio::time::Instant;
 
 use engine::event::Event;
 use engine::plan::StepId;
 
+use super::call::InFlight;
 use super::{Failure, Run};
 use crate::run::scheduler::Status;
 use crate::step_error::StepError;
 
 impl Run<'_> {
     pub(super) fn finish_step(&mut self, id: StepId, made: Option<String>, since: Instant) {
+        self.finish(id, made, since, None);
+    }
+
+    /// Ends the step of a call.
+    pub(super) fn finish_call(&mut self, id: StepId, made: Option<String>, flight: &InFlight) {
+        self.finish(id, made, flight.since, flight.words().done);
+    }
+
+    fn finish(&mut self, id: StepId, made: Option<String>, since: Instant, done: Option<String>) {
         let step = self.scheduler.step(id);
         let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.reporter.events.push(Event::StepFinished {
             step: id.to_string(),
             address: step.address.clone(),
             operation: step.operation,
+            done,
             id: made,
             ms,
         });

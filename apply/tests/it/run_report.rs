@@ -78,3 +78,20 @@ async fn what_the_journal_holds_open_is_said_to_be_in_doubt() {
         .await;
     }
 }
+
+/// A call that was lost is sent again: its step took as long as both, with the wait between them.
+#[tokio::test(start_paused = true)]
+async fn a_step_that_is_begun_again_took_all_its_time() {
+    let world = World::new();
+    world.cloud.strike(0, Fault::LostBefore);
+    world.apply(DISK).await.unwrap();
+    let told = world.told.lock().unwrap();
+    let times: Vec<u64> = told
+        .iter()
+        .filter_map(|event| match event {
+            Event::StepFinished { step, ms, .. } if step == "s0" => Some(*ms),
+            _ => None,
+        })
+        .collect();
+    assert!(times.len() == 1 && times[0] >= 1_000, "{told:#?}");
+}

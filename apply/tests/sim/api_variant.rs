@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
-use engine::schema::{Operation, Phase, ProviderSchema, Sends};
+use engine::schema::{Operation, Phase, PhaseWords, ProviderSchema, Sends};
 use provider_http::{Descriptor, Settings};
 
 use crate::cloud;
@@ -79,6 +79,7 @@ fn mounted(plain: &ProviderSchema) -> Arc<ProviderSchema> {
         sends: Sends::Nothing,
         without: BTreeSet::new(),
         waits_for: Some("it is mounted".to_owned()),
+        words: PhaseWords::default(),
     };
     disk.create[0].phases.push(mount(Operation::Activate));
     disk.update[0].phases.push(mount(Operation::Update));

@@ -5,8 +5,8 @@ use crate::address::Name;
 use crate::digest::SealKey;
 use crate::journal::{CallId, Outcome, Record, Seen, Started, Wait};
 use crate::schema::{
-    Attribute, Identity, Operation, Phase, PhaseRef, Program, ProgramKind, ReplaceOrder, SeenIn,
-    Sends, TypeSchema,
+    Attribute, Identity, Operation, Phase, PhaseRef, PhaseWords, Program, ProgramKind,
+    ReplaceOrder, SeenIn, Sends, TypeSchema,
 };
 use crate::sorted::Set;
 use crate::state::{Nonce, ObjectId, Snapshot};
@@ -178,7 +178,13 @@ fn schema(call: &str) -> TypeSchema {
     let sends = if says("sends-nothing") { Sends::Nothing } else { Sends::All };
     let program = |operation| {
         let (without, waits_for) = (BTreeSet::new(), None);
-        let phase = Phase { operation, sends: sends.clone(), without, waits_for };
+        let phase = Phase {
+            operation,
+            sends: sends.clone(),
+            without,
+            waits_for,
+            words: PhaseWords::default(),
+        };
         Program { phases: vec![phase.clone(), phase], when: None }
     };
     TypeSchema {

@@ -9,8 +9,8 @@ use engine::digest::Digest;
 use engine::expression::parse::{Dialect, expression, template};
 use engine::form::Form;
 use engine::schema::{
-    Attribute, Constraint, Identity, OnChange, Operation, Phase, Presence, Program, ProviderSchema,
-    ReplaceOrder, Rule, RuleOn, SeenIn, Sends, TypeSchema, Unset,
+    Attribute, Constraint, Identity, OnChange, Operation, Phase, PhaseWords, Presence, Program,
+    ProviderSchema, ReplaceOrder, Rule, RuleOn, SeenIn, Sends, TypeSchema, Unset,
 };
 use engine::value::Value;
 
@@ -26,7 +26,13 @@ fn attribute(ty: &str, presence: Presence) -> Attribute {
 }
 
 pub(crate) fn phase(operation: Operation, sends: Sends) -> Phase {
-    Phase { operation, sends, without: BTreeSet::new(), waits_for: None }
+    Phase {
+        operation,
+        sends,
+        without: BTreeSet::new(),
+        waits_for: None,
+        words: PhaseWords::default(),
+    }
 }
 
 /// A text that is cleared once a spec no longer gives it.

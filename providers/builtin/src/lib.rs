@@ -13,7 +13,7 @@ use engine::digest::Digest;
 use engine::expression::{Expr, Kind as ExprKind, Root};
 use engine::journal::ProgramKind;
 use engine::schema::{
-    Attribute, Identity, OnChange, Operation, Phase, Presence, Program, ProviderSchema,
+    Attribute, Identity, OnChange, Operation, Phase, PhaseWords, Presence, Program, ProviderSchema,
     ReplaceOrder, Sends, TypeSchema,
 };
 use engine::state::ObjectId;
@@ -124,7 +124,8 @@ fn provider_schema(names: &Names) -> ProviderSchema {
 fn value_type(name: Name, names: &Names) -> TypeSchema {
     let program = |operation, sends| {
         let without = BTreeSet::new();
-        let phase = Phase { operation, sends, without, waits_for: None };
+        let phase =
+            Phase { operation, sends, without, waits_for: None, words: PhaseWords::default() };
         vec![Program { when: None, phases: vec![phase] }]
     };
     TypeSchema {

@@ -9,7 +9,9 @@ use engine::address::Name;
 use engine::diagnostics::Span;
 use engine::digest::Digest;
 use engine::expression::Expr;
-use engine::schema::{Attribute, Identity, Operation, Presence, Price, ReplaceOrder, Rule, SeenIn};
+use engine::schema::{
+    Attribute, Identity, Operation, PhaseWords, Presence, Price, ReplaceOrder, Rule, SeenIn,
+};
 use engine::state::ObjectId;
 
 use crate::bodies::BodyForm;
@@ -470,6 +472,7 @@ pub(crate) struct PhaseModel {
     /// Its place in the descriptor.
     pub(crate) span: Span,
     pub(crate) operation: Operation,
+    pub(crate) words: PhaseWords,
     pub(crate) call: Option<CallModel>,
     pub(crate) sends: SendsModel,
     pub(crate) headers: Vec<Header>,

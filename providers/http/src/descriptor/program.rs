@@ -6,7 +6,7 @@ use std::time::Duration;
 use engine::address::Name;
 use engine::diagnostics::{Severity, Span};
 use engine::journal::ProgramKind;
-use engine::schema::{Operation, Rule, RuleOn};
+use engine::schema::{Operation, PhaseWords, Rule, RuleOn};
 
 use super::Context;
 use super::api::path;
@@ -62,6 +62,8 @@ fn phase(
 ) -> Option<PhaseModel> {
     let mut keys = Keys::of(reader, node, "phase")?;
     let operation = keys.node("name").and_then(|node| operation(reader, node));
+    let (doing, done) = (keys.text(reader, "doing"), keys.text(reader, "done"));
+    let words = PhaseWords { doing, done };
     let call_node = keys.node("call");
     let call = call_node.and_then(|node| call(reader, context, node));
     let sends = keys.node("sends").and_then(|node| sends(reader, node));
@@ -104,6 +106,7 @@ fn phase(
     let phase = PhaseModel {
         span: reader.span(node.span()),
         operation: operation.unwrap_or(operation_of(kind)),
+        words,
         call,
         sends: sends.unwrap_or(SendsModel::Nothing),
         headers,
@@ -152,6 +155,7 @@ pub(super) fn wait_apart(create: &mut ProgramModel) {
     let waits = PhaseModel {
         span: first.span,
         operation: Operation::Activate,
+        words: PhaseWords::default(),
         call: None,
         sends: SendsModel::Nothing,
         headers: Vec::new(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::address::Name;
 use engine::expression::{Expr, Kind, Root};
-use engine::schema::{Phase, Program, ProviderSchema, Sends, TypeSchema};
+use engine::schema::{Phase, PhaseWords, Program, ProviderSchema, Sends, TypeSchema};
 use engine::value::Value;
 use url::Url;
 
@@ -70,8 +70,18 @@ fn program(ty: &TypeModel, model: &ProgramModel) -> Program {
         sends: sends(phase),
         without: without(ty, phase),
         waits_for: phase.wait.as_ref().map(|wait| wait.words.clone()),
+        words: words(phase),
     };
     Program { when: model.when.clone(), phases: model.phases.iter().map(phase).collect() }
+}
+
+/// The words for a phase. One without a call only waits until the object is ready.
+fn words(phase: &PhaseModel) -> PhaseWords {
+    let PhaseWords { doing, done } = phase.words.clone();
+    let only_waits = phase.call.is_none();
+    let or =
+        |own: Option<String>, usual: &str| own.or_else(|| only_waits.then(|| usual.to_owned()));
+    PhaseWords { doing: or(doing, "waiting"), done: or(done, "ready") }
 }
 
 /// The attributes that a phase sends with the object's own values. One that is sent with another
