@@ -179,6 +179,7 @@ impl Managed {
         }
         assert_eq!(self.shop(|it| &it.own["topics"]), json!(["shop", "web"]));
         assert_eq!(self.shop(|it| &it.own["allow_merge_commit"]), false);
+        assert_eq!(self.world().members, ["ada", "grace", "linus"]);
         let teams = self.shop(|it| &it.protections["main"]["restrictions"]["teams"]);
         assert_eq!(teams[0]["slug"], "shop");
         assert_eq!(self.shop(|it| &it.secrets["DEPLOY_KEY"]["encrypted_value"]), SEALED);
@@ -191,11 +192,13 @@ impl Managed {
             .replace("description = \"The shop\"", "homepage = \"https://shop.example\"")
             .replace("topics = [\"shop\", \"web\"]", "topics = [\"shop\"]\nhas_wiki = false")
             .replace("Those who build the shop", "Builders")
+            .replace("\"linus\"", "\"Barbara\"")
             .replace("name = \"urgent\"", "name = \"now\"\ndescription = \"Do it now\"")
             .replace("approvals = 1\nrequire_code_owner_reviews = true", "enforce_admins = true")
             .replace("value = \"eu-1\"", "value = \"eu-2\"")
             .replace("568250167242549743", "568250167242549744");
         self.apply(&text);
+        assert_eq!(self.world().members, ["ada", "grace", "Barbara"]);
         assert_eq!(self.shop(|it| &it.labels["now"]["id"]), label);
         assert_eq!(self.shop(|it| &it.own["description"]), Value::Null);
         assert_eq!(self.shop(|it| &it.own["topics"]), json!(["shop"]));

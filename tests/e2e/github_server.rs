@@ -15,6 +15,8 @@ const PAGE: usize = 2;
 pub(crate) struct Organisation {
     pub(crate) repositories: Vec<Repository>,
     pub(crate) teams: Vec<Value>,
+    /// The members of the one team.
+    pub(crate) members: Vec<String>,
     /// The last id that was given.
     ids: u64,
     /// Methods and paths so far.
@@ -279,6 +281,9 @@ impl Organisation {
             ["orgs", "acme", "repos"] => self.repositories(request, &body),
             ["orgs", "acme", "teams"] => self.teams(request, &body),
             ["orgs", "acme", "teams", slug] => self.team(request, slug, &body),
+            ["orgs", "acme", "teams", _, "members" | "memberships", rest @ ..] => {
+                self.member(request, rest)
+            }
             ["repos", "acme", name, rest @ ..] => self.repository(request, name, rest, &body),
             _ => missing(),
         }
@@ -303,7 +308,26 @@ impl Organisation {
         }
         let team = team(self.id(), body);
         self.teams.push(team.clone());
+        self.members = vec!["founder".to_owned()];
         answer(201, &team)
+    }
+
+    fn member(&mut self, request: &Request, rest: &[&str]) -> Answer {
+        let Some(login) = rest.first() else {
+            let member = |login: &String| {
+                let mut member = user();
+                member["login"] = login.as_str().into();
+                member
+            };
+            return page(request, &self.members.iter().map(member).collect::<Vec<_>>(), None);
+        };
+        self.members.retain(|own| own != login);
+        if request.method == "DELETE" {
+            return answer(204, &Value::Null);
+        }
+        self.members.push((*login).to_owned());
+        let url = "https://api.github.com/x";
+        answer(200, &json!({"url": url, "role": "member", "state": "active"}))
     }
 
     fn team(&mut self, request: &Request, slug: &str, body: &Value) -> Answer {

@@ -21,6 +21,7 @@ mod descriptors;
 mod drift_write;
 mod editor_client;
 mod editors;
+mod elements;
 mod empty_values;
 mod endpoints;
 mod examples;

@@ -20,6 +20,7 @@ mod conditions;
 mod connection;
 mod descriptor;
 mod direct;
+mod elements;
 mod empty;
 mod graphql;
 mod key;

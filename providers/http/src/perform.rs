@@ -31,6 +31,8 @@ pub(crate) struct Act<'a> {
     /// The attributes by which the path of its call names the object.
     pub(crate) naming: BTreeSet<Name>,
     pub(crate) call: &'a Call<'a>,
+    /// The element of a set that its call adds or removes.
+    pub(crate) element: Option<&'a Value>,
 }
 
 /// The end of an operation of the server.
@@ -63,7 +65,7 @@ impl Subject<'_> {
         let naming = self.model.named_by_paths(phases);
         let opened = subject.opened(call).await?;
         let call = &Call { live: opened.as_ref().or(call.live), ..*call };
-        Act { subject, phase, naming, call }.run().await
+        Act { subject, phase, naming, call, element: None }.run().await
     }
 
     /// The live object with the maps in clear that its API merges and that are secrets, or have some in them,
@@ -203,6 +205,7 @@ impl Act<'_> {
             id_attribute: Some(&self.subject.model.key),
             nonce: self.call.nonce.map(|nonce| &*nonce.0),
             parent: None,
+            element: self.element,
             answer: None,
         }
     }
@@ -211,6 +214,9 @@ impl Act<'_> {
     async fn change(&self, model: &CallModel) -> Result<Option<Object>, Failure> {
         if self.changes_nothing(model)? {
             return self.silent(self.known_id(), false).await;
+        }
+        if let Some(elements) = &self.phase.elements {
+            return self.change_elements(model, elements).await;
         }
         let prepared = self.prepare(model)?;
         let began = Instant::now();
@@ -338,7 +344,7 @@ impl Act<'_> {
     }
 
     /// The object's id as far as it does not depend on the answer.
-    fn known_id(&self) -> Option<ObjectId> {
+    pub(crate) fn known_id(&self) -> Option<ObjectId> {
         if let Some(id) = self.call.id {
             return Some(id.clone());
         }
@@ -363,7 +369,7 @@ impl Act<'_> {
 
     /// After an answer that shows nothing: the object is read, for the state is to know it, and what is sent
     /// next, too. A create was accepted then, and which object it makes is looked up.
-    async fn silent(
+    pub(crate) async fn silent(
         &self,
         known: Option<ObjectId>,
         is_promise: bool,

@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 use crate::calls::{Payload, Shown};
 use crate::children::Item;
 use crate::classify::Failure;
-use crate::descriptor::model::{CallModel, ListCall, Paging, ReadCall};
+use crate::descriptor::model::{CallModel, ListCall, Paging, ReadCall, ReadList};
 use crate::empty::Look;
 use crate::listing::Listing;
 use crate::objects::{id_text, join};
@@ -208,6 +208,9 @@ impl Subject<'_> {
             id_attribute: Some(&self.model.key),
             ..CallScope::default()
         };
+        if let Some(list) = &read.list {
+            return self.read_list(read, list, id, &scope).await.map(Some);
+        }
         let prepared = self.prepare(&read.call, &scope)?;
         let shown = self.caller.call(&prepared, &|_| {}).await?;
         let in_headers = self.in_headers(&shown);
@@ -222,6 +225,25 @@ impl Subject<'_> {
         }
         object.attributes.extend(in_headers);
         Ok(Some((object, item.clone())))
+    }
+
+    /// The object with a list of its own, as a call shows it page by page.
+    async fn read_list(
+        &self,
+        read: &ReadCall,
+        list: &ReadList,
+        id: &ObjectId,
+        scope: &CallScope<'_>,
+    ) -> Result<(Object, Json), Failure> {
+        let ReadList { field, items, paging } = list;
+        let (call, items, paging) = (read.call.clone(), items.clone(), paging.clone());
+        let call = ListCall { call, items, may_lack: false, paging };
+        let subject: Subject<'_> = *self;
+        let items = Box::pin(subject.items(&call, scope)).await?;
+        let json = Json::from_iter([(field.clone(), Json::Array(items))]);
+        let object = self.object(&read.call.api, &json, Some(id));
+        let object = object.map_err(|reason| unreadable(&read.call, &reason))?;
+        Ok((object, json))
     }
 
     /// Finds the objects that a create in doubt may have made.
@@ -435,7 +457,8 @@ impl Subject<'_> {
             {
                 *path = page.path(&first, paging);
             }
-            prepared.names_object = page.may_be_none() || scope.parent.is_some();
+            prepared.names_object =
+                page.may_be_none() || scope.parent.is_some() || scope.id.is_some();
             let shown = match self.caller.call(&prepared, &|_| {}).await {
                 Err(failure) if page.may_be_none() && failure.error.kind == Kind::NotFound => {
                     return Ok(items);

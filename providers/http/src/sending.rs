@@ -103,9 +103,9 @@ impl Act<'_> {
         };
         let sends = self.sends(&model.api, &what(model))?;
         let is_in_address = in_address.any(|name| self.call.changed.contains(&name));
-        let fields = self.phase.in_fields();
-        let is_in_fields = self.call.changed.iter().any(|name| fields.contains(name));
-        Ok(!is_in_address && !is_in_fields && !sends.keys().any(is_news))
+        let beside = self.phase.sends_beside();
+        let is_beside = self.call.changed.iter().any(|name| beside.contains(name));
+        Ok(!is_in_address && !is_beside && !sends.keys().any(is_news))
     }
 
     /// Returns the body of the phase; none where it sends nothing at all.

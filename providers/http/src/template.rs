@@ -25,6 +25,9 @@ pub(crate) const PARENT: &str = "parent";
 /// The name that stands for the object that is waited for.
 pub(crate) const SELF: &str = "self";
 
+/// The name that stands for the element of a set that a call adds or removes.
+pub(crate) const ELEMENT: &str = "element";
+
 /// The name that stands for the answer that began an operation, or that shows it.
 pub(crate) const ANSWER: &str = "answer";
 
@@ -197,6 +200,8 @@ pub(crate) struct CallScope<'a> {
     pub(crate) nonce: Option<&'a str>,
     /// The parent of what is listed.
     pub(crate) parent: Option<&'a Attributes>,
+    /// The element of a set that a call adds or removes.
+    pub(crate) element: Option<&'a Value>,
     /// The answer that began an operation.
     pub(crate) answer: Option<&'a Value>,
 }
@@ -243,6 +248,9 @@ impl Scope for CallScope<'_> {
         }
         if let (ANSWER, Some(answer)) = (&**name, self.answer) {
             return Ok(answer.clone().into());
+        }
+        if let (ELEMENT, Some(element)) = (&**name, self.element) {
+            return Ok(element.clone().into());
         }
         if let (PARENT, Some(parent)) = (&**name, self.parent) {
             return Ok(Value::map(parent.clone()).into());

@@ -6,7 +6,7 @@ use engine::expression::{Kind, Root};
 use super::Context;
 use super::api::path;
 use super::diagnostics;
-use super::model::{Argument, CallModel, ListCall, Method, Paging, ReadCall, Request};
+use super::model::{Argument, CallModel, ListCall, Method, Paging, ReadCall, ReadList, Request};
 use super::reader::{Keys, Node, Reader};
 use crate::codec::is_graphql_name;
 use crate::template::{PathTemplate, ValueTemplate};
@@ -144,13 +144,19 @@ pub(super) fn reads(reader: &mut Reader, context: &Context, node: Node<'_>) -> V
         .filter_map(|item| {
             if item.get_ref().is_str() {
                 let call = call(reader, context, item)?;
-                return Some(ReadCall { call, item: Vec::new() });
+                return Some(ReadCall { call, item: Vec::new(), list: None });
             }
             let mut keys = Keys::of(reader, item, "read")?;
             let call = keys.must(reader, "call").and_then(|node| call(reader, context, node));
             let item = keys.text(reader, "item").map(|text| path(&text)).unwrap_or_default();
+            let request = call.as_ref().map(|call| &call.request);
+            let list = keys.text(reader, "as").map(|field| ReadList {
+                field,
+                items: keys.text(reader, "items").map(|text| path(&text)).unwrap_or_default(),
+                paging: keys.node("paging").and_then(|node| paging(reader, node, request)),
+            });
             keys.finish(reader);
-            Some(ReadCall { call: call?, item })
+            Some(ReadCall { call: call?, item, list })
         })
         .collect()
 }

@@ -7,13 +7,13 @@ use engine::config::policies::plan_type;
 use engine::diagnostics::Span;
 use engine::expression::check;
 use engine::expression::{Expr, ExprError, Root};
-use engine::schema::{Identity, OnChange, Presence, RuleOn};
+use engine::schema::{Identity, OnChange, Presence, RuleOn, SeenIn};
 use engine::types::{Field, Type};
 
-use super::model::{CallModel, Failing, ProgramModel, SendsModel, TypeModel};
+use super::model::{CallModel, Failing, PhaseModel, ProgramModel, SendsModel, TypeModel};
 use super::reader::Reader;
 use super::{diagnostics, price};
-use crate::template::{ANSWER, ONE_TIME, PARENT, SELF, names};
+use crate::template::{ANSWER, ELEMENT, ONE_TIME, PARENT, SELF, names};
 
 /// One type under scrutiny.
 struct Check<'a> {
@@ -178,13 +178,44 @@ impl<'a> Check<'a> {
             used.extend(looks.flat_map(CallModel::names).filter(|name| &**name != ANSWER));
             used.extend(phase.fields.iter().flat_map(|(_, value)| names(&value.0)));
             used.extend(phase.headers.iter().flat_map(|header| names(&header.value.0)));
+            if phase.elements.is_some() {
+                used.retain(|name| &**name != ELEMENT);
+            }
             self.known_all(used, "the phase", phase.span);
+            self.elements(phase);
         }
         let headers = self.model.headers.iter().flat_map(|header| names(&header.value.0));
         self.known_all(headers.collect(), "`headers`", self.span);
         let when = self.all_programs().filter_map(|p| p.when.as_ref()).flat_map(names);
         self.known_all(when.filter(|name| &**name != OLD).collect(), "`when`", self.span);
         self.lists();
+    }
+
+    /// A set whose elements have calls of their own is one that reads show.
+    fn elements(&mut self, phase: &PhaseModel) {
+        let Some(elements) = &phase.elements else { return };
+        let name = &elements.attribute;
+        self.known(name, "the phase", phase.span);
+        let Some(attribute) = self.model.attributes.get(name) else { return };
+        let schema = &attribute.schema;
+        if !matches!(schema.ty, Type::Set(_)) || schema.seen_in == SeenIn::Never {
+            let label = format!("`{name}` is no set that reads show");
+            let help = "give it the type `set(…)`, and a `read` that shows it";
+            self.say_at(phase.span, "elements are added to sets", &label, help);
+        }
+        let makes = |program: &ProgramModel| {
+            program.phases.first().is_some_and(|first| first.span == phase.span)
+        };
+        let has_use = phase.call.as_ref().is_some_and(|call| {
+            let fields = phase.fields.iter().flat_map(|(_, value)| names(&value.0));
+            call.names().into_iter().chain(fields).any(|name| &*name == ELEMENT)
+        });
+        if self.model.create.iter().any(makes) || !has_use {
+            let label = "it makes the object, or its call does not name `${element}`";
+            let help =
+                "add a phase behind the one that makes the object, with `${element}` in its call";
+            self.say_at(phase.span, "the phase changes no element", label, help);
+        }
     }
 
     /// A list is filled in with nothing, or with the parent of what it lists.

@@ -19,7 +19,7 @@ use crate::codec::Codec;
 use crate::key_parts;
 use crate::key_text::KeyText;
 pub(crate) use crate::naming::Naming;
-use crate::template::{ONE_TIME, PARENT, PathTemplate, ValueTemplate, members, names};
+use crate::template::{ELEMENT, ONE_TIME, PARENT, PathTemplate, ValueTemplate, members, names};
 pub(crate) use crate::transport::Method;
 
 /// A provider as its descriptor describes it.
@@ -457,6 +457,18 @@ pub(crate) struct ReadCall {
     pub(crate) call: CallModel,
     /// The path of the object in the answer.
     pub(crate) item: WirePath,
+    /// The list that it shows in the place of an object.
+    pub(crate) list: Option<ReadList>,
+}
+
+/// A list that belongs to one object, such as the members of a team.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadList {
+    /// The field that the list counts as.
+    pub(crate) field: String,
+    /// The path of the items in the answer.
+    pub(crate) items: WirePath,
+    pub(crate) paging: Option<Paging>,
 }
 
 /// The phases of one operation, for the objects that `when` holds for.
@@ -482,6 +494,8 @@ pub(crate) struct PhaseModel {
     pub(crate) with: BTreeMap<Name, ValueTemplate>,
     /// Fields of the body beside the attributes, by path.
     pub(crate) fields: Vec<(WirePath, ValueTemplate)>,
+    /// The set for whose elements its call is made, one by one.
+    pub(crate) elements: Option<Elements>,
     /// The place of the body in what is sent.
     pub(crate) inside: Option<Inside>,
     /// The path of the object in the answer; none: the answer shows no object.
@@ -499,13 +513,16 @@ impl PhaseModel {
         let is_named = |templates: &BTreeMap<Name, ValueTemplate>| templates.contains_key(name);
         is_named(&self.with)
             || matches!(&self.sends, SendsModel::These(sends) if is_named(sends))
-            || self.in_fields().contains(name)
+            || self.sends_beside().contains(name)
     }
 
-    /// The attributes that fields of the body are made of.
-    pub(crate) fn in_fields(&self) -> BTreeSet<Name> {
+    /// The attributes that it sends beside `sends` and `with`: fields of the body are made of them, or its call is made
+    /// for their elements.
+    pub(crate) fn sends_beside(&self) -> BTreeSet<Name> {
         let names = self.fields.iter().flat_map(|(_, value)| names(&value.0));
-        names.filter(|name| &**name != ONE_TIME).collect()
+        let set = self.elements.iter().map(|elements| elements.attribute.clone());
+        let names = names.filter(|name| ![ONE_TIME, ELEMENT].contains(&&**name));
+        names.chain(set).collect()
     }
 
     /// Returns true if its call has an attribute elsewhere than in its path: in the body, the query or an argument.
@@ -519,9 +536,25 @@ impl PhaseModel {
         };
         in_body
             || is_in(&self.with, name, is_written)
-            || self.in_fields().contains(name)
+            || self.sends_beside().contains(name)
             || call.names_beside_path().contains(name)
     }
+}
+
+/// A set that is changed with a call for each element.
+#[derive(Clone, Debug)]
+pub(crate) struct Elements {
+    pub(crate) attribute: Name,
+    pub(crate) way: Way,
+}
+
+/// The elements for which a call is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Those that are wanted and not there.
+    Adds,
+    /// Those that are there and not wanted.
+    Removes,
 }
 
 /// The place of a body: under a key, alone or as the one item of a list.

@@ -12,7 +12,8 @@ use super::Context;
 use super::api::path;
 use super::call::call;
 use super::model::{
-    CallModel, ErrorRow, Inside, Meaning, PhaseModel, ProgramModel, Request, RetryWhen, SendsModel,
+    CallModel, Elements, ErrorRow, Inside, Meaning, PhaseModel, ProgramModel, Request, RetryWhen,
+    SendsModel, Way,
 };
 use super::reader::{Keys, Node, Reader};
 use super::texts::{bare, filled};
@@ -73,6 +74,7 @@ fn phase(
     let body_node = keys.node("body");
     let body = body_node.and_then(|node| reader.word(node, "body", &BodyForm::WORDS));
     let fields = texts::fields(reader, &mut keys);
+    let elements = elements(reader, kind, &mut keys);
     let inside = keys.text(reader, "inside").map(|text| match text.strip_suffix("[]") {
         Some(key) => Inside { key: key.to_owned(), is_list: true },
         None => Inside { key: text, is_list: false },
@@ -113,6 +115,7 @@ fn phase(
         body: body.unwrap_or_default(),
         with,
         fields,
+        elements,
         inside,
         item,
         polled,
@@ -124,6 +127,27 @@ fn phase(
         reader.push(diagnostics::misfit(span, "the body cannot have this form", label, help));
     }
     Some(phase)
+}
+
+/// Reads `adds` or `removes`: the set for whose elements the call is made.
+fn elements(reader: &mut Reader, kind: ProgramKind, keys: &mut Keys<'_>) -> Option<Elements> {
+    let found = [("adds", Way::Adds), ("removes", Way::Removes)].map(|(key, way)| {
+        let node = keys.node(key)?;
+        let attribute = reader.text(node, key)?.into();
+        Some((node, Elements { attribute, way }))
+    });
+    let is_one = found.iter().flatten().count() < 2;
+    let (node, elements) = found.into_iter().flatten().next()?;
+    if !is_one || kind == ProgramKind::Delete {
+        let span = reader.span(node.span());
+        reader.push(diagnostics::misfit(
+            span,
+            "the phase cannot change a set in this way",
+            "a call adds elements or removes them, in a create or an update",
+            "write one phase with `adds`, and another with `removes`",
+        ));
+    }
+    Some(elements)
 }
 
 /// Returns the reason that the body of a phase cannot have its form, if there is one: a label and a help.
@@ -162,6 +186,7 @@ pub(super) fn wait_apart(create: &mut ProgramModel) {
         body: BodyForm::Json,
         with: BTreeMap::new(),
         fields: Vec::new(),
+        elements: None,
         inside: None,
         item: None,
         polled: None,

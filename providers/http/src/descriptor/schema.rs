@@ -87,9 +87,9 @@ fn words(phase: &PhaseModel) -> PhaseWords {
 /// The attributes that a phase sends with the object's own values. One that is sent with another
 /// value (a one-time name) is not carried by it, however it is spelled.
 fn sends(phase: &PhaseModel) -> Sends {
-    let fields = phase.in_fields();
+    let beside = phase.sends_beside();
     match &phase.sends {
-        SendsModel::Nothing if !fields.is_empty() => Sends::These(fields),
+        SendsModel::Nothing if !beside.is_empty() => Sends::These(beside),
         SendsModel::Nothing => Sends::Nothing,
         SendsModel::All => Sends::All,
         SendsModel::Changed => Sends::Changed,
@@ -97,7 +97,7 @@ fn sends(phase: &PhaseModel) -> Sends {
             let own = templates.iter().filter(|(name, template)| {
                 matches!(&template.0.kind, Kind::Root(Root::Named(root)) if root == *name)
             });
-            Sends::These(own.map(|(name, _)| name.clone()).chain(fields).collect())
+            Sends::These(own.map(|(name, _)| name.clone()).chain(beside).collect())
         }
     }
 }
