@@ -133,3 +133,27 @@ fn attributes_that_a_version_lacks_are_named() {
     let refused = project.run(&["validate"]).expect(1);
     assert!(refused.stderr.contains("there is no such version"), "{}", refused.stderr);
 }
+
+#[test]
+fn a_body_that_is_too_large_is_not_sent() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let spec = |length: usize| {
+        format!(
+            "[provider.serverless]\nversion = \"v2\"\n\n[resource.template.t]\nname = \"t\"\n\
+             image_name = \"i:1\"\nenv = {{ TEXT = \"{}\" }}\n",
+            "x".repeat(length)
+        )
+    };
+    let project = Project::with(&spec(102_400), &service);
+    let refused = project.run(&["apply", "--yes"]);
+    assert_ne!(refused.code, Some(0), "{}", refused.said());
+    let said = refused.said();
+    assert!(said.contains("and this API takes 102400 at most"), "{said}");
+    assert!(said.contains("make `env` shorter"), "{said}");
+    assert!(service.mutations().is_empty(), "{:?}", service.mutations());
+
+    project.write("plumb.toml", spec(102_000));
+    project.run(&["apply", "--yes"]).expect(0);
+    project.run(&["plan", "--detailed-exitcode"]).expect(0);
+}

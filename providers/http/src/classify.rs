@@ -370,6 +370,7 @@ mod tests {
             auth: Vec::new(),
             headers: Vec::new(),
             concurrency: 1,
+            body_max: None,
             naming: Naming::Same,
             omits_empty: false,
             message_at: vec![vec!["deep".to_owned(), "text".to_owned()]],

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use engine::address::Name;
 use engine::schema::{Presence, Unset};
+use engine::stored::to_json;
 use engine::value::{Attributes, Value};
+use provider_port::Kind;
 
-use crate::bodies::{self, BodyForm};
+use crate::bodies::{self, Body, BodyForm};
 use crate::calls::{Payload, Prepared, unwritable};
 use crate::classify::Failure;
 use crate::codec;
@@ -33,10 +35,7 @@ impl Act<'_> {
                 path: path
                     .fill_each(&PathScope { call: scope, naming: &self.naming }, &scope)
                     .map_err(|reason| self.unfilled(&words, &reason))?,
-                body: body
-                    .map(|body| self.phase.body.write(&body))
-                    .transpose()
-                    .map_err(|reason| unwritable(&words, &reason))?,
+                body: body.map(|body| self.fitting(model, &body, &words)).transpose()?,
             },
             Request::Graphql { fields, arguments, .. } => Payload::Graphql {
                 fields,
@@ -80,6 +79,27 @@ impl Act<'_> {
             header: header.zip(self.call.nonce.map(ToString::to_string)),
             masker: self.subject.masker(),
             permit: Some(self.call.permit),
+        })
+    }
+
+    /// Writes a body, unless the API is known to refuse so large a one.
+    fn fitting(&self, model: &CallModel, body: &Wire, words: &str) -> Result<Body, Failure> {
+        let body = self.phase.body.write(body).map_err(|reason| unwritable(words, &reason))?;
+        let most = self.subject.caller.api(&model.api).body_max.unwrap_or(usize::MAX);
+        let bytes = body.text.len();
+        if bytes <= most {
+            return Ok(body);
+        }
+        let sent = self.sends(&model.api, words)?;
+        let size = |value: &Value| to_json(value).to_string().len();
+        let largest = sent.iter().max_by_key(|(_, value)| size(value));
+        let help = largest.map(|(name, _)| format!("make `{name}` shorter: it takes the most"));
+        let message =
+            format!("{words} would send {bytes} bytes, and this API takes {most} at most");
+        let failure = Failure::new(Kind::Rejected, message);
+        Err(match help {
+            Some(help) => failure.help(help),
+            None => failure,
         })
     }
 

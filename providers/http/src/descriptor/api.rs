@@ -19,6 +19,7 @@ pub(super) fn read(reader: &mut Reader, node: Node<'_>) -> Option<Api> {
     let headers =
         keys.node("headers").map(|node| headers::with_keys(reader, node)).unwrap_or_default();
     let concurrency = keys.count(reader, "concurrency").unwrap_or(CONCURRENCY);
+    let body_max = keys.count(reader, "body_max");
     let naming = keys.node("names").and_then(|node| {
         reader.word(node, "names", &[("same", Naming::Same), ("camel", Naming::Camel)])
     });
@@ -32,6 +33,7 @@ pub(super) fn read(reader: &mut Reader, node: Node<'_>) -> Option<Api> {
         auth,
         headers,
         concurrency: concurrency.clamp(1, CONCURRENCY_MAX),
+        body_max,
         naming: naming.unwrap_or(Naming::Same),
         omits_empty,
         message_at: message_at.unwrap_or_default().iter().map(|text| path(text)).collect(),

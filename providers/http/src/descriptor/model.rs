@@ -172,6 +172,8 @@ pub(crate) struct Api {
     /// The headers that each call is sent with.
     pub(crate) headers: Vec<(String, KeyText)>,
     pub(crate) concurrency: usize,
+    /// The most bytes of a body that it takes.
+    pub(crate) body_max: Option<usize>,
     pub(crate) naming: Naming,
     /// True if answers that show an object leave out what is empty.
     pub(crate) omits_empty: bool,
