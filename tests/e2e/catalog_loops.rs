@@ -5,7 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::catalog::{PASSWORD, Server, curl, example, expect_no_change, powerdns, rabbitmq};
+use crate::catalog::{PASSWORD, curl, example, expect_no_change, powerdns, rabbitmq};
+use crate::catalog_docker::Engine;
 use crate::harness::{Dice, Project};
 use crate::recording_proxy::{Mood, Recorder};
 
@@ -19,14 +20,14 @@ struct Trouble<'s> {
 
 impl<'s> Trouble<'s> {
     fn new(
-        server: &'s Server,
+        url: &str,
         mut project: Project,
         variable: &str,
         live: impl Fn() -> Vec<String> + 's,
     ) -> Self {
-        let host = server.url.trim_start_matches("http://").split('/').next().expect("a host");
+        let host = url.trim_start_matches("http://").split('/').next().expect("a host");
         let relay = Recorder::before(host.to_owned());
-        project.set(variable, &relay.by_way(&server.url));
+        project.set(variable, &relay.by_way(url));
         Self { relay, project, live: Box::new(live) }
     }
 
@@ -96,7 +97,7 @@ fn rabbitmq_ends_as_it_should() {
         names.sort();
         names
     };
-    Trouble::new(&server, project, "RABBITMQ_URL", live).rounds();
+    Trouble::new(&server.url, project, "RABBITMQ_URL", live).rounds();
 }
 
 #[test]
@@ -125,5 +126,12 @@ fn powerdns_ends_as_it_should() {
         names.sort();
         names
     };
-    Trouble::new(&server, project, "POWERDNS_URL", live).rounds();
+    Trouble::new(&server.url, project, "POWERDNS_URL", live).rounds();
+}
+
+#[test]
+fn docker_ends_as_it_should() {
+    let Some(engine) = Engine::start("loop", true) else { return };
+    let project = engine.project();
+    Trouble::new(&engine.url, project, "DOCKER_URL", || engine.live()).rounds();
 }

@@ -98,6 +98,7 @@ fn every_example_has_a_test() {
         examples,
         [
             "acme",
+            "docker",
             "environments",
             "github",
             "glue",

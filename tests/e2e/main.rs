@@ -8,6 +8,7 @@ mod adopt;
 mod api_versions;
 mod bad_input;
 mod catalog;
+mod catalog_docker;
 mod catalog_loops;
 mod checks;
 mod concurrent_runs;

@@ -53,8 +53,8 @@ use crate::plan::{Action, Change, Drift, Missing, Staying, diagnostics};
 use crate::schema::{OnChange, SeenIn, TypeSchema};
 use crate::sorted::Set;
 use crate::state::{Entry, Object, Progress};
-use crate::stored::Stored;
-use crate::value::{Attributes, Datum, Path, Paths, Value};
+use crate::stored::{Stored, seal_attributes};
+use crate::value::{Attributes, Datum, Paths, Value};
 
 /// The results of the passes and waves before an instance.
 pub(super) struct Reached<'p, 'a> {
@@ -174,7 +174,8 @@ impl Looked<'_, '_> {
         // There was nothing before that it could have been made with.
         self.flags.triggered &= imported.is_none();
         let drift = current.and_then(|current| self.drift(current, live.as_ref(), wanted));
-        let live = live.map(|live| as_made(live, wanted, &resource.schema));
+        let key = &input.snapshot.seal_key;
+        let live = live.map(|live| as_made(live, wanted, (&resource.schema, key)));
         let case = Case {
             resource,
             address,
@@ -391,21 +392,24 @@ fn decide_case(context: &Context<'_>, case: &Case<'_>, found: &mut Diagnostics) 
 /// A live object with what the spec gives in place of what nobody knows of it: an attribute that no answer shows and
 /// no update changes is missing in the state of an object that was taken over, or found after a create in doubt. A
 /// replace for its sake would lose an object that may well be as it should.
-fn as_made<'a>(live: Live<'a>, wanted: &Wanted, schema: &TypeSchema) -> Live<'a> {
+fn as_made<'a>(
+    live: Live<'a>,
+    wanted: &Wanted,
+    (schema, key): (&TypeSchema, &SealKey),
+) -> Live<'a> {
     let is_assumed = |name: &Name, value: &Value| {
         let attribute = schema.attributes.get(name);
         let is_fixed = attribute
             .is_some_and(|it| it.seen_in == SeenIn::Never && it.on_change == OnChange::Replace);
-        let is_open = !wanted.sensitive.touches(&Path::attribute(name.clone()));
-        is_fixed && is_open && value.is_known() && !live.attributes.contains_key(name)
+        is_fixed && value.is_known() && !live.attributes.contains_key(name)
     };
     let assumed = wanted.attributes.iter().filter(|(name, value)| is_assumed(name, value));
-    let assumed: Vec<_> = assumed.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let assumed: Attributes = assumed.map(|(name, value)| (name.clone(), value.clone())).collect();
     if assumed.is_empty() {
         return live;
     }
     let Live { object, mut attributes, stored } = live;
-    Arc::make_mut(&mut attributes).extend(assumed);
+    Arc::make_mut(&mut attributes).extend(seal_attributes(&assumed, &wanted.sensitive, key));
     Live { object, attributes, stored }
 }
 

@@ -2,6 +2,7 @@
 
 /// Names and texts, sorted by name.
 const DESCRIPTORS: &[(&str, &str)] = &[
+    ("docker", include_str!("../../catalog/docker.toml")),
     ("github", include_str!("../../catalog/github.toml")),
     ("powerdns", include_str!("../../catalog/powerdns.toml")),
     ("rabbitmq", include_str!("../../catalog/rabbitmq.toml")),
