@@ -50,9 +50,12 @@ impl Engine {
             .expect("the engine starts");
         let engine = Self { service, podman, word, url, _folder: folder };
         let address = engine.url.trim_start_matches("http://").trim_end_matches("/v1.41");
-        wait_for("the engine", || match at_port {
-            true => std::net::TcpStream::connect(address).is_ok(),
-            false => std::os::unix::net::UnixStream::connect(&socket).is_ok(),
+        wait_for("the engine", || {
+            if at_port {
+                std::net::TcpStream::connect(address).is_ok()
+            } else {
+                std::os::unix::net::UnixStream::connect(&socket).is_ok()
+            }
         });
         engine.clear();
         Some(engine)
@@ -124,8 +127,8 @@ fn docker_is_managed() {
     let Some(engine) = Engine::start("shop", false) else { return };
     let project = engine.project();
     let plan = project.run(&["plan"]).expect(0).stdout;
-    let of_example = plan.lines().filter(|line| !line.starts_with("Acts on"));
-    compare("docker", "plan.txt", &of_example.map(|line| format!("{line}\n")).collect::<String>());
+    let of_example = plan.split_inclusive('\n').filter(|line| !line.starts_with("Acts on"));
+    compare("docker", "plan.txt", &of_example.collect::<String>());
     let said = project.run(&["apply", "--yes"]).expect(0).said();
     assert!(!said.contains("canary-greeting"), "{said}");
     expect_no_change(&project);
