@@ -19,6 +19,10 @@ pub(crate) enum BodyForm {
     Form,
     /// The one text that is sent, as it is.
     Text,
+    /// The one list that is sent: a line of JSON for each item.
+    Lines,
+    /// An object as YAML. JSON is YAML, too.
+    Yaml,
 }
 
 /// A body, ready to send.
@@ -30,12 +34,14 @@ pub(crate) struct Body {
 
 impl BodyForm {
     /// The forms by the words that descriptors have for them.
-    pub(crate) const WORDS: [(&'static str, Self); 5] = [
+    pub(crate) const WORDS: [(&'static str, Self); 7] = [
         ("json", Self::Json),
         ("merge_patch", Self::MergePatch),
         ("json_patch", Self::JsonPatch),
         ("form", Self::Form),
         ("text", Self::Text),
+        ("ndjson", Self::Lines),
+        ("yaml", Self::Yaml),
     ];
 
     /// Returns the header `Content-Type` of a body, where the descriptor gives none.
@@ -46,6 +52,8 @@ impl BodyForm {
             Self::JsonPatch => "application/json-patch+json",
             Self::Form => "application/x-www-form-urlencoded",
             Self::Text => "text/plain; charset=utf-8",
+            Self::Lines => "application/x-ndjson",
+            Self::Yaml => "application/yaml",
         }
     }
 
@@ -61,6 +69,13 @@ impl BodyForm {
                 Some(Wire::Text(text)) => text.clone(),
                 None | Some(Wire::Null) => String::new(),
                 Some(_) => return Err(Unwritable::Shape("a text".to_owned())),
+            },
+            (Self::Lines, Wire::Object(entries)) => match entries.values().next() {
+                Some(Wire::List(items)) => {
+                    items.iter().map(|item| item.to_json().to_string() + "\n").collect()
+                }
+                None | Some(Wire::Null) => String::new(),
+                Some(_) => return Err(Unwritable::Shape("a list".to_owned())),
             },
             (_, wire) => wire.to_json().to_string(),
         };
@@ -118,6 +133,11 @@ mod tests {
         assert_eq!(written(BodyForm::Text, &json!({"a": "x\ny"})), Ok("x\ny".to_owned()));
         assert_eq!(written(BodyForm::Text, &json!({"a": null})), Ok(String::new()));
         assert!(written(BodyForm::Text, &json!({"a": 1})).is_err());
+        let lines = json!({"a": [{"b": "x\ny"}, 2]});
+        assert_eq!(written(BodyForm::Lines, &lines), Ok("{\"b\":\"x\\ny\"}\n2\n".to_owned()));
+        assert_eq!(written(BodyForm::Lines, &json!({"a": []})), Ok(String::new()));
+        assert!(written(BodyForm::Lines, &json!({"a": {}})).is_err());
+        assert_eq!(written(BodyForm::Yaml, &json!({"a": [1]})), Ok("{\"a\":[1]}".to_owned()));
     }
 
     #[test]

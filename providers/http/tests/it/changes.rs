@@ -170,6 +170,16 @@ async fn bodies_have_the_form_that_the_descriptor_says() {
             "thing%5BbigSize%5D=&thing%5Bname%5D=a%20b&thing%5Bsize%5D=3",
         ),
         (
+            "sends = \"changed\", body = \"yaml\" }",
+            "application/yaml",
+            r#"{"bigSize":null,"name":"a b","size":3}"#,
+        ),
+        (
+            "sends = { name = \"${[name, size]}\" }, body = \"ndjson\" }",
+            "application/x-ndjson",
+            "\"a b\"\n3\n",
+        ),
+        (
             "sends = { name = \"${name}\" }, body = \"text\", headers = { Content-Type = \"text/x-name\" } }",
             "text/x-name",
             "a b",
