@@ -114,7 +114,7 @@ impl<'a> Known<'a> {
         }
         for (address, import) in &config.imports {
             if let Some(resource) = config.resources.get(&address.block) {
-                let account = known.account(&resource.provider);
+                let account = known.account(&resource.provider.of(address));
                 let ty = address.block.ty.clone();
                 match &import.object {
                     ImportedObject::Id(id) => drop(places.insert((account, ty, id.clone()))),

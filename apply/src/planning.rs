@@ -82,7 +82,7 @@ pub async fn make_anyway(
     let snapshot = &*moves.renamed(snapshot);
     let options = &*renamed_options(request.options, &moves, request.config);
     let request = &Request { options, ..*request };
-    let looked_up = looked_up(request.config, request.options);
+    let looked_up = looked_up(request.config, request.providers, request.options);
     if !request.refresh && !looked_up.is_empty() {
         let secrets = (&snapshot.seal_key, &request.secrets());
         observations.listed = list_for_look_ups(looked_up, request.providers, secrets).await?;
@@ -200,14 +200,14 @@ fn over(snapshot: &Snapshot, request: &Request<'_>, leftovers: &[Leftover]) -> V
 fn imports<'a>(
     request: &Request<'a>,
     observations: &Observations,
-) -> Vec<(&'a Address, &'a Name, ObjectId)> {
+) -> Vec<(&'a Address, Name, ObjectId)> {
     let config = request.config;
     if request.options.mode != Mode::Apply {
         return Vec::new();
     }
     let import = |(address, import): (&'a Address, &'a ImportConfig)| {
-        let provider = &config.resources.get(&address.block)?.provider;
-        let id = observations.imported(provider, &address.block.ty, &import.object)?;
+        let provider = config.resources.get(&address.block)?.provider.of(address);
+        let id = observations.imported(&provider, &address.block.ty, &import.object)?;
         Some((address, provider, id.clone()))
     };
     config.imports.iter().filter_map(import).collect()
@@ -223,5 +223,9 @@ fn wanted(request: &Request<'_>) -> BTreeSet<(Name, Name)> {
         resources.map(|resource| (&resource.provider, &resource.block.ty)).collect();
     // Blocks of one type stand one after the other.
     types.dedup();
-    types.into_iter().map(|(provider, ty)| (provider.clone(), ty.clone())).collect()
+    let instances = types.into_iter().flat_map(|(choice, ty)| {
+        let instances = request.providers.keys().filter(|name| choice.may_be(name));
+        instances.map(|name| (name.clone(), ty.clone()))
+    });
+    instances.collect()
 }

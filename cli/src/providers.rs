@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use apply::Providers;
 use engine::address::Name;
+use engine::config::provider_choice::{base, key};
 use engine::config::resolve::Files;
-use engine::config::settings::ProviderSettings;
+use engine::config::settings::{FOR_EACH, ProviderSettings};
 use engine::config::{Document, Fetched};
 use engine::diagnostics::{Diagnostic, Diagnostics, Sources, Span, nearest};
 use engine::schema::ProviderSchema;
@@ -57,6 +58,8 @@ pub(crate) struct Described {
     local: bool,
     /// The descriptors that the spec names, by the paths that they were read from.
     descriptors: Files,
+    /// What they say, by the same paths; none for one with mistakes.
+    loaded: BTreeMap<String, Option<Descriptor>>,
 }
 
 /// The author of a descriptor.
@@ -309,6 +312,11 @@ impl Described {
         settings: &ProviderSettings,
         (sources, diagnostics): (&mut Sources, &mut Diagnostics),
     ) -> Result<(), CommandError> {
+        if settings.open.contains(FOR_EACH) {
+            // Which instances there are is not known; why was said.
+            self.unusable.insert(name.clone());
+            return Ok(());
+        }
         let mut values = BTreeMap::new();
         let is_serverless = &**name == provider_serverless::NAME && !names_descriptor(settings);
         let is_text = |key: &Name| !(is_serverless && OF_SERVERLESS.contains(&&**key));
@@ -353,7 +361,7 @@ impl Described {
         let given = given.filter(|key| !is_source(key) && is_text(key)).count();
         let (header, open) =
             (Some(settings.header), !settings.open.is_empty() || values.len() < given);
-        let alias = Some(name).filter(|name| *name != descriptor.name()).cloned();
+        let alias = alias(name, descriptor.name());
         let instance = Instance {
             descriptor,
             alias,
@@ -411,6 +419,10 @@ impl Described {
         settings: &ProviderSettings,
         (sources, diagnostics): (&mut Sources, &mut Diagnostics),
     ) -> Option<Descriptor> {
+        // Instances of one block share what they are made of.
+        if let Some(loaded) = self.loaded.get(&path) {
+            return loaded.clone();
+        }
         self.descriptors.insert(path.clone(), text.clone());
         let text = match text {
             Ok(text) => text,
@@ -419,9 +431,10 @@ impl Described {
                 return None;
             }
         };
-        let file = sources.add(folder.join(path).display().to_string(), text.clone());
+        let file = sources.add(folder.join(&path).display().to_string(), text.clone());
         let (descriptor, found) = provider_http::load(&text, file);
         diagnostics.extend(found);
+        self.loaded.insert(path, descriptor.clone());
         descriptor
     }
 
@@ -680,6 +693,13 @@ fn version_by_address() -> Version {
 /// Returns true if a version of the serverless provider has a setting.
 fn is_setting(version: Version, key: &str) -> bool {
     version.read().is_ok_and(|descriptor| descriptor.settings().contains(key))
+}
+
+/// The name that the variables of an instance end in, where it has some of its own.
+fn alias(instance: &Name, descriptor: &str) -> Option<Name> {
+    let base = Some(base(instance)).filter(|base| *base != descriptor).map(str::to_owned);
+    let words: Vec<String> = base.into_iter().chain(key(instance)).collect();
+    (!words.is_empty()).then(|| words.join("_").into())
 }
 
 /// Reports a descriptor that could not be read.

@@ -159,7 +159,7 @@ pub fn local_shown(name: &str) -> std::borrow::Cow<'_, str> {
 }
 
 /// A key as it stands behind a name. JSON's escapes are the ones of the expression language, so the text reads back.
-fn in_brackets(key: &str) -> String {
+pub(crate) fn in_brackets(key: &str) -> String {
     format!("[{}]", serde_json::Value::String(key.to_owned()))
 }
 

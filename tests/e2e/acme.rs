@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::examples;
 use crate::harness::Project;
 
-const KEY: &str = "canary-acme-key";
+pub(crate) const KEY: &str = "canary-acme-key";
 const SECRET: &str = "canary-hook-secret";
 /// How many items the server puts on a page.
 const PAGE: usize = 2;
@@ -192,7 +192,7 @@ fn page(all: &BTreeMap<String, Value>, query: &BTreeMap<String, String>) -> Valu
 /// The server; its threads end with the test process.
 pub(crate) struct Server {
     account: Arc<Mutex<Account>>,
-    address: String,
+    pub(crate) address: String,
     host: String,
 }
 

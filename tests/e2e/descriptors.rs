@@ -116,3 +116,101 @@ fn mistakes_in_the_place_of_a_descriptor_are_told() {
     let failed = project.run(&["init"]).expect(1).said();
     assert!(failed.contains("cannot run `git`") && failed.contains("install git"), "{failed}");
 }
+
+/// Two regions with a server each, and one block for both.
+fn regions() -> (acme::Server, acme::Server, Project) {
+    let (eu, us) = (acme::Server::start(), acme::Server::start());
+    let mut project = eu.project();
+    project.set("ACME_URL", "");
+    project.write(
+        "plumb.toml",
+        format!(
+            "[local]\nregions = {{ eu = \"{}\", us = \"{}\" }}\n\n[provider.acme]\nfor_each = \"${{local.regions}}\"\n\
+             source = \"./acme.provider.toml\"\nurl = \"${{each.value}}\"\n\n[resource.bucket.reports]\n\
+             for_each = [\"eu\", \"us\"]\nprovider = 'acme[\"${{each.key}}\"]'\nname = \"reports-of-${{each.key}}\"\nregion = \"north\"\n\n\
+             [resource.bucket.alone]\nprovider = 'acme[\"us\"]'\nname = \"alone-in-us\"\nregion = \"south\"\n",
+            eu.address, us.address
+        ),
+    );
+    (eu, us, project)
+}
+
+fn buckets(server: &acme::Server) -> Vec<String> {
+    server.with(|account| account.buckets.keys().cloned().collect())
+}
+
+#[test]
+fn one_block_has_a_provider_for_each_region() {
+    let (eu, us, project) = regions();
+    let spec = std::fs::read_to_string(project.path("plumb.toml")).unwrap();
+    project.run(&["validate"]).expect(0);
+    project.run(&["apply", "--yes"]).expect(0);
+    assert_eq!(buckets(&eu), ["reports-of-eu"]);
+    assert_eq!(buckets(&us), ["alone-in-us", "reports-of-us"]);
+    project.run(&["plan", "--detailed-exitcode"]).expect(0);
+    let listed = project.run(&["provider", "list"]).expect(0).stdout;
+    assert!(listed.contains("acme[\"eu\"]") && listed.contains("acme[\"us\"]"), "{listed}");
+
+    // A saved plan finds the instances again, and drift is seen in the region where it is.
+    us.with(|account| account.buckets.remove("reports-of-us"));
+    project.run(&["plan", "--out", "plan.json"]).expect(0);
+    project.run(&["apply", "plan.json"]).expect(0);
+    assert_eq!(buckets(&us), ["alone-in-us", "reports-of-us"]);
+
+    // An instance stays for as long as the state has objects of it.
+    let without_eu = spec.replacen("eu = \"", "xx = \"", 1);
+    let gone = without_eu.replace("[\"eu\", \"us\"]", "[\"us\"]");
+    project.write("plumb.toml", &gone);
+    let refused = project.run(&["plan"]).expect(1).said();
+    let help = "keep the key `eu` in `for_each` of [provider.acme] until its resources are gone";
+    assert!(refused.contains(help), "{refused}");
+    project.write("plumb.toml", &without_eu);
+    let refused = project.run(&["plan"]).expect(1).said();
+    assert!(refused.contains("there is no `acme[\"eu\"]`, only"), "{refused}");
+    project.write("plumb.toml", spec.replace("[\"eu\", \"us\"]", "[\"us\"]"));
+    project.run(&["apply", "--yes"]).expect(0);
+    assert!(buckets(&eu).is_empty());
+    project.write("plumb.toml", &gone);
+    project.run(&["plan", "--detailed-exitcode"]).expect(0);
+    project.run(&["destroy", "--yes"]).expect(0);
+    assert!(buckets(&us).is_empty());
+}
+
+#[test]
+fn modules_and_keys_choose_among_the_instances_of_a_provider() {
+    let (eu, us, mut project) = regions();
+    let spec = std::fs::read_to_string(project.path("plumb.toml")).unwrap();
+    let (head, _) = spec.split_once("[resource.bucket.reports]").unwrap();
+    let module = "[module.region]\nsource = \"./region\"\nfor_each = \"${local.regions}\"\n\
+                  providers = { acme = 'acme[\"${each.key}\"]' }\nregion = \"${each.key}\"\n";
+    std::fs::create_dir(project.path("region")).unwrap();
+    project.write(
+        "region/main.plumb.toml",
+        "[variable.region]\ntype = \"string\"\n[resource.bucket.own]\nname = \"own-of-${var.region}\"\nregion = \"north\"\n\
+         [resource.bucket.named]\nprovider = \"acme\"\nname = \"named-of-${var.region}\"\nregion = \"north\"\n",
+    );
+    project.write("plumb.toml", format!("{head}{module}"));
+    // Each instance has a key of its own, and the other one that of all.
+    project.set("ACME_KEY_EU", "wrong");
+    let refused = project.run(&["plan"]).expect(1).said();
+    assert!(refused.contains("this key is not known"), "{refused}");
+    project.set("ACME_KEY_EU", acme::KEY);
+    project.set("ACME_KEY", "wrong");
+    project.set("ACME_KEY_US", acme::KEY);
+    project.run(&["apply", "--yes"]).expect(0);
+    assert_eq!(buckets(&eu), ["named-of-eu", "own-of-eu"]);
+    assert_eq!(buckets(&us), ["named-of-us", "own-of-us"]);
+    project.run(&["plan", "--detailed-exitcode"]).expect(0);
+
+    let bucket = "[resource.bucket.b]\nname = \"bucket-of-b\"\nregion = \"north\"\n";
+    for (block, words) in [
+        (bucket.to_owned(), "or, with `for_each`, `provider = 'acme[\"${each.key}\"]'`"),
+        (format!("{bucket}provider = 'acme[\"${{each.key}}\"]'"), "this block has no keys"),
+        (format!("{bucket}provider = \"${{local.regions.eu}}\""), "a provider cannot be computed"),
+        (format!("{bucket}provider = 'acme[\"asia\"]'"), "unknown provider"),
+    ] {
+        project.write("plumb.toml", format!("{head}{block}"));
+        let refused = project.run(&["validate"]).expect(1).said();
+        assert!(refused.contains(words), "{block}: {refused}");
+    }
+}

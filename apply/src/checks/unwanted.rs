@@ -6,9 +6,9 @@ use std::cell::Cell;
 
 use engine::address::{Block, Name};
 use engine::config::ResourceConfig;
+use engine::config::for_each;
 use engine::expression::Root;
 use engine::expression::evaluate;
-use engine::plan::for_each_keys;
 use engine::value::{Attributes, Datum, Value};
 
 use super::CheckScope;
@@ -105,7 +105,7 @@ impl CheckScope<'_> {
         let for_each = resource.for_each.as_ref()?;
         self.depth.below(|| {
             let datum = evaluate::evaluate(&for_each.expr, &self.with_each(None)).ok()?;
-            for_each_keys(&datum).ok()
+            for_each::keys(&datum).ok()
         })
     }
 

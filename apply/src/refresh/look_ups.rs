@@ -22,12 +22,19 @@ pub(crate) type SealedLists = BTreeMap<Key, BTreeMap<ObjectId, Attributes>>;
 
 /// Returns the types that the data blocks of a config look up. A destroy looks up nothing, and nor does who only asks
 /// about the spec.
-pub(crate) fn looked_up(config: &Config, options: &Options) -> BTreeSet<Key> {
+pub(crate) fn looked_up(
+    config: &Config,
+    providers: &Providers,
+    options: &Options,
+) -> BTreeSet<Key> {
     if options.mode == Mode::Destroy || options.validating {
         return BTreeSet::new();
     }
     let objects = config.data.values().filter(|data| Fetched::of(&data.block).is_none());
-    let types = objects.map(|data| (data.provider.clone(), data.block.ty.clone()));
+    let types = objects.flat_map(|data| {
+        let instances = providers.keys().filter(|name| data.provider.may_be(name));
+        instances.map(|name| (name.clone(), data.block.ty.clone()))
+    });
     types.collect()
 }
 

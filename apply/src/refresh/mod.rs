@@ -122,7 +122,7 @@ pub async fn observe_chosen(
 pub async fn observe_imports(
     snapshot: &Snapshot,
     providers: &Providers,
-    imports: &[(&Address, &Name, ObjectId)],
+    imports: &[(&Address, Name, ObjectId)],
     secrets: &KnownSecrets,
     observations: &mut Observations,
 ) -> Result<(), ApplyError> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use engine::address::{Block, Name};
 use engine::config::keys::{self, Form};
 use engine::config::symbols::Symbol;
-use engine::config::{Fetched, backends};
+use engine::config::{Fetched, backends, provider_choice};
 use engine::expression::visit::roots;
 use engine::schema::{Attribute, Presence};
 use engine::types::Type;
@@ -216,7 +216,12 @@ fn values(query: &Query<'_>, key: &str) -> Vec<Candidate> {
         Some(Form::Address | Form::Addresses) => names::addresses(query.known).collect(),
         Some(Form::Provider) => {
             let instances = query.known.whole.providers().keys();
-            instances.map(|name| value(name)).collect()
+            // Without the quotes around a key, for it stands in quotes itself.
+            let plain = |name: &Name| match provider_choice::key(name) {
+                Some(key) => value(&format!("{}[{key}]", provider_choice::base(name))),
+                None => value(name),
+            };
+            instances.map(plain).collect()
         }
         Some(Form::TypeName) => {
             let types = ["string", "integer", "number", "boolean", "any"];

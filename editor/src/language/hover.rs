@@ -1,9 +1,9 @@
 //! Hover: what the thing at the cursor is, and what its value is.
 
 use engine::address::Block;
-use engine::config::RawBlock;
 use engine::config::constant::constant;
 use engine::config::symbols::Symbol;
+use engine::config::{RawBlock, provider_choice};
 use engine::expression::functions;
 use engine::stored::to_json;
 use lsp_types::{Hover, HoverContents, MarkupContent, MarkupKind};
@@ -95,7 +95,8 @@ fn of_symbol(query: &Query<'_>, symbol: &Symbol) -> Option<String> {
             paragraphs([source, outputs.unwrap_or_default()])
         }
         Symbol::Provider(name) => {
-            let provider = known.whole.providers().get(name)?;
+            let mut instances = known.whole.providers().iter();
+            let (_, provider) = instances.find(|(it, _)| provider_choice::base(it) == &**name)?;
             let types: Vec<String> = provider.types.keys().map(|ty| format!("`{ty}`")).collect();
             paragraphs([format!("**{name}**: provider"), format!("Types: {}", types.join(", "))])
         }

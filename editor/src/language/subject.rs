@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use engine::address::{Block, Name};
 use engine::config::keys::{self, Form, Key, TableForm};
+use engine::config::provider_choice;
 use engine::config::symbols::Symbol;
 use engine::expression::{Expr, Kind, Root};
 use engine::types::Type;
@@ -53,7 +54,9 @@ pub(crate) fn subject(query: &Query<'_>) -> Option<(Subject, Range<usize>)> {
             let form = keys::key_at(&query.table(), key).map(|key| key.form);
             let named = match form {
                 Some(Form::Address | Form::Addresses) => Subject::Symbol(Symbol::of_address(text)?),
-                Some(Form::Provider) => Subject::Symbol(Symbol::Provider(text.into())),
+                Some(Form::Provider) => {
+                    Subject::Symbol(Symbol::Provider(provider_choice::base(text).into()))
+                }
                 Some(Form::Attributes) => attribute_of_own(query, text)?,
                 _ => {
                     let reference = reference(query)?;

@@ -1,7 +1,7 @@
 //! The tables of a spec as schemas.
 
 use engine::config::keys::{self, Header, TableForm};
-use engine::config::{Fetched, backends};
+use engine::config::{Fetched, backends, provider_choice};
 use engine::schema::TypeSchema;
 use engine::types::Type;
 use serde_json::{Map, Value, json};
@@ -75,7 +75,8 @@ fn providers(described: &Described) -> Value {
         let known = settings.iter().map(|key| (key.clone(), setting(key)));
         let known: Map<String, Value> = known.chain(source()).collect();
         (
-            name.to_string(),
+            // Instances of one block have one table.
+            provider_choice::base(name).to_owned(),
             json!({ "type": "object", "properties": known, "additionalProperties": false }),
         )
     });

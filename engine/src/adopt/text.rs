@@ -2,6 +2,7 @@
 
 use super::model::{AdoptedVariable, Content, Many, Member, Text};
 use crate::address::{Address, Name};
+use crate::config::provider_choice::quoted;
 use crate::config::variables::environment_name;
 use crate::config::written;
 use crate::state::ObjectId;
@@ -110,7 +111,7 @@ fn for_each(many: &Many) -> Text {
 
 fn push_provider(block: &mut ResourceText, provider: Option<&Name>) {
     if let Some(provider) = provider {
-        block.push("provider", Text::Plain(format!("\"{provider}\"")));
+        block.push("provider", Text::Plain(quoted(provider)));
     }
 }
 

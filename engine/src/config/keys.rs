@@ -107,8 +107,11 @@ const FOR_EACH: Key = key(
     "One instance for each entry of a table, or for each text of a list: `each.key`, `each.value`.",
 );
 
-const PROVIDER: Key =
-    key("provider", Form::Provider, "The provider instance, where several have the type.");
+const PROVIDER: Key = key(
+    "provider",
+    Form::Provider,
+    "The provider instance, where several have the type; of one with `for_each`, with a key.",
+);
 
 /// The keys of `[plumb]`.
 const PLUMB: &[Key] = &[
@@ -290,10 +293,15 @@ pub const MODULE: &[Key] = &[
     ),
 ];
 
-/// The keys of a provider that are no settings of its descriptor: they name the descriptor.
+/// The keys of a provider that are no settings of its descriptor: they name the descriptor, and give it instances.
 pub const PROVIDER_SOURCE: &[Key] = &[
     key("descriptor", Form::Message, "An older word for a `source` that is a path."),
     key("file", Form::Text, "The path of the descriptor in the repository."),
+    key(
+        "for_each",
+        Form::Value,
+        "A table or a list of texts: an instance of the provider for each.",
+    ),
     key("revision", Form::Text, "The tag or commit of the repository that holds the descriptor."),
     key(
         "source",

@@ -13,6 +13,7 @@ pub mod constant;
 mod convert;
 pub(crate) mod data;
 pub mod diagnostics;
+pub mod for_each;
 mod found;
 mod given;
 mod imports;
@@ -26,6 +27,7 @@ mod offsets;
 mod outputs;
 pub mod parse;
 pub mod policies;
+pub mod provider_choice;
 mod removals;
 mod required_version;
 pub mod resolve;
@@ -59,6 +61,7 @@ pub use modules::source::ModuleSource;
 pub use moves::moved_block;
 pub use outputs::fetched;
 pub use policies::PolicyConfig;
+pub use provider_choice::ProviderChoice;
 pub use table::Table;
 
 /// The largest spec, in bytes, all files together.
@@ -220,8 +223,8 @@ pub struct ResourceConfig {
     pub block: Block,
     /// Its header's place.
     pub header: Span,
-    /// The provider instance that manages it.
-    pub provider: Name,
+    /// The provider instance that manages it, or each of its instances.
+    pub provider: ProviderChoice,
     /// The schema of its type.
     pub schema: Arc<TypeSchema>,
     /// The attributes that the spec gives; each fits its schema's type as far as types can tell.

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashMap;
 
 use super::diagnostics as say;
-use super::{Document, RawBlock};
+use super::{Document, ProviderChoice, RawBlock};
 use crate::address::{Block, ModulePath, Name};
 use crate::diagnostics::{Advice, nearest};
 use crate::expression::check::{Types, Unresolved};
@@ -23,7 +23,7 @@ const COMPARISONS_MAX: usize = 500_000;
 const COMPARISONS_MIN: usize = 1000;
 
 /// The instance that manages a resource, and its schema.
-pub(super) type Managed = (Name, Arc<TypeSchema>);
+pub(super) type Managed = (ProviderChoice, Arc<TypeSchema>);
 
 /// A resource as others see it.
 pub(super) struct Known {

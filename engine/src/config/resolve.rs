@@ -16,11 +16,12 @@ use super::names::{Known, Managed, Modules, Names};
 use super::resource::{Checked, resource};
 use super::settings::state_settings;
 use super::{
-    Config, Document, Item, LocalConfig, PolicyConfig, RawBlock, Variable, diagnostics as say,
-    imports, locals, moves, outputs, policies, removals, singletons, variables,
+    Config, Document, Item, LocalConfig, PolicyConfig, ProviderChoice, RawBlock, Variable,
+    diagnostics as say, imports, locals, moves, outputs, policies, removals, singletons, variables,
 };
 use crate::address::{Block, Name, is_name};
 use crate::diagnostics::Diagnostics;
+use crate::expression::Kind;
 use crate::expression::visit::walk;
 use crate::schema::{ProviderSchema, TypeSchema};
 use crate::work::{self, InTurn, Workers};
@@ -196,8 +197,8 @@ fn manage<'a>(
     let mut all = Vec::with_capacity(document.resources.len());
     names.resources.reserve(document.resources.len() + document.data.len());
     for (block, raw) in document.resources.iter().chain(&document.data) {
-        let fetched =
-            Fetched::of(block).map(|kind| (Name::clone(&block.ty), Arc::clone(kind.schema())));
+        let fetched = Fetched::of(block)
+            .map(|kind| (ProviderChoice::Instance(block.ty.clone()), Arc::clone(kind.schema())));
         let chosen = match &fetched {
             Some(_) => Chosen::No,
             None => chosen(document, names, raw, diagnostics),
@@ -207,9 +208,8 @@ fn manage<'a>(
             _ if fetched.is_some() => fetched,
             Chosen::Broken => None,
             Chosen::No => managed(block, raw, &types, passed, diagnostics),
-            Chosen::Instance(name, item) => {
-                let name = passed.and_then(|passed| passed.get(&name)).unwrap_or(&name);
-                managed_by(block, raw, name, item, input, diagnostics)
+            Chosen::Choice(choice, item) => {
+                managed_by(block, raw, &choice.renamed(passed), item, input, diagnostics)
             }
         };
         let keyed = raw.items.contains_key("for_each");
@@ -223,7 +223,7 @@ fn manage<'a>(
 /// The provider that a resource names.
 enum Chosen<'a> {
     No,
-    Instance(Name, &'a Item),
+    Choice(ProviderChoice, &'a Item),
     Broken,
 }
 
@@ -234,10 +234,24 @@ fn chosen<'a>(
     diagnostics: &mut Diagnostics,
 ) -> Chosen<'a> {
     let Some(item) = raw.items.get("provider") else { return Chosen::No };
-    let mut checker = Checker::new(document, names, diagnostics);
-    match checker.constant_text("`provider`", &item.value) {
-        Some(name) => Chosen::Instance(name, item),
-        None => Chosen::Broken,
+    let choice = ProviderChoice::read(&item.value.expr);
+    match choice {
+        Some(ProviderChoice::ByKey(_)) if !raw.items.contains_key("for_each") => {
+            diagnostics.push(say::provider_without_key(item.value.span));
+            Chosen::Broken
+        }
+        Some(choice) => Chosen::Choice(choice, item),
+        None if matches!(item.value.expr.kind, Kind::Literal(_)) => {
+            let mut checker = Checker::new(document, names, diagnostics);
+            checker.constant_text("`provider`", &item.value);
+            Chosen::Broken
+        }
+        None => {
+            if !document.broken.contains(&item.value.span) {
+                diagnostics.push(say::computed_provider(item.value.span));
+            }
+            Chosen::Broken
+        }
     }
 }
 
@@ -263,13 +277,13 @@ fn managed(
     diagnostics: &mut Diagnostics,
 ) -> Option<Managed> {
     match types.get(&block.ty).map(Vec::as_slice) {
-        Some([(instance, schema)]) => Some(((*instance).clone(), Arc::clone(schema))),
+        Some([(instance, schema)]) => Some(managed_alone(instance, schema)),
         Some(several) => {
             let is_passed =
                 |name: &Name| passed.is_some_and(|them| them.values().any(|it| it == name));
             let mut candidates = several.iter().filter(|(name, _)| is_passed(name));
             if let (Some((instance, schema)), None) = (candidates.next(), candidates.next()) {
-                return Some(((*instance).clone(), Arc::clone(schema)));
+                return Some(managed_alone(instance, schema));
             }
             let instances: Vec<&str> = several.iter().map(|(name, _)| &***name).collect();
             diagnostics.push(
@@ -287,24 +301,29 @@ fn managed(
     }
 }
 
+fn managed_alone(instance: &Name, schema: &Arc<TypeSchema>) -> Managed {
+    (ProviderChoice::Instance(instance.clone()), Arc::clone(schema))
+}
+
 /// The instance that a block chooses.
 fn managed_by(
     block: &Block,
     raw: &RawBlock,
-    instance: &Name,
+    choice: &ProviderChoice,
     item: &Item,
     input: &ResolveInput,
     diagnostics: &mut Diagnostics,
 ) -> Option<Managed> {
-    let diagnostic = if let Some(provider) = input.providers.get(instance) {
+    let may_be = |(name, _): &(&Name, &Arc<ProviderSchema>)| choice.may_be(name);
+    let diagnostic = if let Some((instance, provider)) = input.providers.iter().find(may_be) {
         if let Some(schema) = provider.types.get(&block.ty) {
-            return Some((instance.clone(), Arc::clone(schema)));
+            return Some((choice.clone(), Arc::clone(schema)));
         }
         let known = provider.types.keys().map(|name| &**name);
         say::not_of_provider(&block.ty, instance, known, raw.header)
     } else {
         let known = input.providers.keys().map(|name| &**name);
-        say::unknown_provider(instance, item.value.span, known)
+        say::unknown_provider(&choice.at_key(None), item.value.span, known)
     };
     diagnostics.push(diagnostic.about(&block.instance(None)));
     None

@@ -5,20 +5,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use super::backends::state_settings;
+use super::for_each::keys;
 use super::given::{Files, Given};
 use super::modules::source::DescriptorInRepository;
 use super::resolve::check_files;
 use super::scope::{Locals, PlainScope};
 pub use super::state_settings::StateSettings;
-use super::{Document, Item, LocalConfig, RawBlock, Variable, diagnostics as say, variables};
-use crate::address::Name;
+use super::{
+    Document, Item, LocalConfig, RawBlock, Variable, diagnostics as say, provider_choice, variables,
+};
+use crate::address::{Block, Name};
 use crate::diagnostics::{Diagnostics, Span};
-use crate::expression::evaluate::evaluate;
+use crate::expression::evaluate::{Scope, evaluate};
 use crate::expression::visit::roots;
 use crate::expression::{Expr, Root};
-use crate::value::Datum;
+use crate::value::{Datum, Value};
 
-/// A `[provider.NAME]` block with its values.
+/// The key of a provider block that gives it instances.
+pub const FOR_EACH: &str = "for_each";
+
+/// An instance of a `[provider.NAME]` block with its values.
 #[derive(Clone, Debug)]
 pub struct ProviderSettings {
     /// The place of its header.
@@ -42,7 +48,8 @@ pub struct Setting {
     pub span: Span,
 }
 
-/// Evaluates the `[provider.NAME]` blocks, which see only variables, locals and files.
+/// Evaluates the `[provider.NAME]` blocks, which see only variables, locals, files and `each`. With `for_each` a block has
+/// an instance for each key, called `NAME["KEY"]`.
 ///
 /// Errors of variables are among the diagnostics, as they are among those of `resolve`;
 /// sorting drops the repetition. Each setting stands for itself: only one that needs what is wrong
@@ -72,7 +79,7 @@ pub fn provider_settings(
     let mut settings = BTreeMap::new();
     for (name, block) in &document.providers {
         let reader = Reader { document, scope: &scope, wrong: &wrong };
-        settings.insert(name.clone(), reader.block(block, &mut diagnostics));
+        settings.extend(reader.instances(name, block, &mut diagnostics));
     }
     diagnostics.sort();
     (settings, diagnostics)
@@ -123,7 +130,52 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn block(&self, block: &RawBlock, diagnostics: &mut Diagnostics) -> ProviderSettings {
+    /// The instances of a block by name: one, or one for each key of its `for_each`.
+    fn instances(
+        &self,
+        name: &Name,
+        block: &RawBlock,
+        diagnostics: &mut Diagnostics,
+    ) -> Vec<(Name, ProviderSettings)> {
+        let Some(item) = block.items.get(FOR_EACH) else {
+            return vec![(name.clone(), self.block(block, None, diagnostics))];
+        };
+        let keys = self.value(item, None, diagnostics).and_then(|datum| match keys(&datum) {
+            Ok(keys) if keys.is_empty() => {
+                diagnostics.push(say::provider_without_instances(name, item.value.span));
+                None
+            }
+            Ok(keys) if keys.iter().any(|(key, _)| key.is_empty()) => {
+                diagnostics
+                    .push(say::unusable_for_each("one of its keys is empty", item.value.span));
+                None
+            }
+            Ok(keys) => Some(keys),
+            Err(why) => {
+                diagnostics.push(say::unusable_for_each(why, item.value.span));
+                None
+            }
+        });
+        let Some(keys) = keys else {
+            let open = BTreeSet::from([FOR_EACH.into()]);
+            let header = block.header;
+            let settings =
+                ProviderSettings { header, repository: None, values: BTreeMap::new(), open };
+            return vec![(name.clone(), settings)];
+        };
+        let instance = |each: (Name, Datum)| {
+            let instance = provider_choice::instance_name(name, &each.0);
+            (instance, self.block(block, Some(&each), diagnostics))
+        };
+        keys.into_iter().map(instance).collect()
+    }
+
+    fn block(
+        &self,
+        block: &RawBlock,
+        each: Option<&(Name, Datum)>,
+        diagnostics: &mut Diagnostics,
+    ) -> ProviderSettings {
         let (mut values, mut open) = (BTreeMap::new(), BTreeSet::new());
         let repository = DescriptorInRepository::of(block).unwrap_or_else(|wrong| {
             diagnostics.push(*wrong);
@@ -131,9 +183,11 @@ impl Reader<'_> {
             None
         });
         let is_taken = repository.is_some() || !open.is_empty();
-        let is_setting = |key: &Name| !(is_taken && DescriptorInRepository::KEYS.contains(&&**key));
+        let is_setting = |key: &Name| {
+            **key != *FOR_EACH && !(is_taken && DescriptorInRepository::KEYS.contains(&&**key))
+        };
         for (key, item) in block.items.iter().filter(|(key, _)| is_setting(key)) {
-            if let Some(value) = self.value(item, diagnostics) {
+            if let Some(value) = self.value(item, each, diagnostics) {
                 let setting = Setting { value, key: item.key, span: item.value.span };
                 values.insert(key.clone(), setting);
             } else {
@@ -145,11 +199,16 @@ impl Reader<'_> {
 
     /// The value of a setting; none where something is wrong with it, which is said here unless it
     /// was said of what it needs.
-    fn value(&self, item: &Item, diagnostics: &mut Diagnostics) -> Option<Datum> {
+    fn value(
+        &self,
+        item: &Item,
+        each: Option<&(Name, Datum)>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Datum> {
         if self.document.broken.contains(&item.value.span) || self.needs_wrong(&item.value.expr) {
             return None;
         }
-        match evaluate(&item.value.expr, self.scope) {
+        match evaluate(&item.value.expr, &WithEach { plain: self.scope, each }) {
             Ok(value) => Some(value),
             Err(error) => {
                 diagnostics.push(say::expression(&error, item.value.span_of(error.range)));
@@ -166,6 +225,34 @@ impl Reader<'_> {
             item.is_some_and(|item| document.broken.contains(&item.value.span))
         };
         !reached.variables.is_disjoint(wrong) || reached.locals.iter().any(is_broken)
+    }
+}
+
+/// The scope of a provider block: `each` is the entry of its `for_each`.
+struct WithEach<'a> {
+    plain: &'a PlainScope<'a>,
+    each: Option<&'a (Name, Datum)>,
+}
+
+impl Scope for WithEach<'_> {
+    fn root(&self, root: &Root) -> Result<Datum, String> {
+        match (root, self.each) {
+            (Root::EachKey, Some((key, _))) => Ok(Datum::plain(Value::String(key.clone()))),
+            (Root::EachValue, Some((_, value))) => Ok(value.clone()),
+            _ => self.plain.root(root),
+        }
+    }
+
+    fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String> {
+        self.plain.resource(block, key)
+    }
+
+    fn source(&self, root: &Root) -> Result<Option<Arc<Expr>>, String> {
+        self.plain.source(root)
+    }
+
+    fn file(&self, path: &str) -> Result<Arc<str>, String> {
+        self.plain.file(path)
     }
 }
 
@@ -200,6 +287,33 @@ mod tests {
         );
         assert!(values["key"].value.sensitive.covers(&crate::value::Path::root()));
         assert!(settings["empty"].values.is_empty());
+    }
+
+    #[test]
+    fn a_block_has_an_instance_for_each_key() {
+        let (sources, document) = document(
+            "[variable.hosts]\ntype = 'map(string)'\n[provider.acme]\nfor_each = '${var.hosts}'\nurl = 'https://${each.value}/'\n\
+             region = '${each.key}'\n[provider.list]\nfor_each = ['a']\nurl = '${each.value}'\n\
+             [provider.none]\nfor_each = {}\n[provider.wrong]\nfor_each = 3\n[provider.twice]\nfor_each = ['a', 'a']\n",
+        );
+        let given = |text: &str| BTreeMap::from([("hosts".into(), Given::Text(text.to_owned()))]);
+        let given = given("{ eu = \"eu.example\", us = \"us.example\" }");
+        let (settings, diagnostics) = provider_settings(&document, &given, &BTreeMap::new());
+        let names: Vec<&str> = settings.keys().map(|name| &**name).collect();
+        assert_eq!(
+            names,
+            ["acme[\"eu\"]", "acme[\"us\"]", "list[\"a\"]", "none", "twice", "wrong"]
+        );
+        let values = &settings["acme[\"us\"]"].values;
+        let value = |name: &str| values[name].value.value.as_str().unwrap().to_owned();
+        assert_eq!([value("url"), value("region")], ["https://us.example/", "us"]);
+        assert!(!values.contains_key("for_each") && settings["none"].open.contains("for_each"));
+        assert_lines(
+            &lines(&sources, &diagnostics),
+            "plumb.toml:11:12 error: a provider without instances [{}] `none` could manage nothing | give `for_each` a key, or remove the block
+             plumb.toml:13:12 error: for_each cannot be used [3] it must be a table, or a list of distinct strings | give a table or a list of distinct strings, computed from variables and locals
+             plumb.toml:15:12 error: for_each cannot be used [['a', 'a']] the same key stands in it twice | give a table or a list of distinct strings, computed from variables and locals",
+        );
     }
 
     #[test]

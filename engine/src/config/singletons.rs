@@ -13,14 +13,14 @@ pub(super) fn take_over(
     imports: &mut BTreeMap<Address, ImportConfig>,
     diagnostics: &mut Diagnostics,
 ) {
-    let mut first: BTreeMap<(&Name, &Name), Span> = BTreeMap::new();
+    let mut first: BTreeMap<(Name, &Name), Span> = BTreeMap::new();
     for (block, resource) in resources {
         let Some(id) = &resource.schema.singleton else { continue };
         if let Some(for_each) = &resource.for_each {
             diagnostics.push(say::several_singletons(block, for_each.span));
             continue;
         }
-        let place = (&resource.provider, &block.ty);
+        let place = (resource.provider.of(&block.instance(None)), &block.ty);
         if let Some(earlier) = first.insert(place, resource.header) {
             diagnostics.push(say::singleton_twice(block, resource.header, earlier));
             continue;

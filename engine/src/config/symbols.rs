@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::keys::{self, Form, Key};
-use super::{Document, Item, RawBlock, SpecExpr};
+use super::{Document, Item, RawBlock, SpecExpr, provider_choice};
 use crate::address::{Address, Block, ModulePath, Name};
 use crate::diagnostics::Span;
 use crate::expression::visit::{roots, walk};
@@ -208,7 +208,9 @@ impl Finder {
         match form {
             Form::Address | Form::Addresses => self.texts(value, Symbol::of_address),
             Form::Provider | Form::TextMap => {
-                self.texts(value, |text| Some(Symbol::Provider(text.into())));
+                self.texts(value, |text| {
+                    Some(Symbol::Provider(provider_choice::base(text).into()))
+                });
             }
             _ => roots(&value.expr, &mut |root, range| {
                 if let Some(symbol) = Symbol::of_root(root) {

@@ -268,9 +268,16 @@ impl Looked<'_, '_> {
     /// An id means nothing at another provider: there it may be anybody's.
     fn keeps_its_provider(&self, found: &mut Diagnostics) -> Result<(), Refused> {
         let Self { resource, address, entry, .. } = self;
+        let wanted = resource.provider.of(address);
+        let known = &self.reached.context.input.providers;
+        if !known.contains_key(&wanted) {
+            let known = known.keys().filter(|name| resource.provider.may_be(name));
+            found.push(diagnostics::no_provider_instance(resource, address, &wanted, known));
+            return Err(Refused);
+        }
         let has_objects = |entry: &&Entry| entry.current.is_some() || !entry.deposed.is_empty();
         match entry.filter(has_objects) {
-            Some(entry) if entry.provider != resource.provider => {
+            Some(entry) if entry.provider != wanted => {
                 found.push(diagnostics::other_provider(resource, address, &entry.provider));
                 Err(Refused)
             }

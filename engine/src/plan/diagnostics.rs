@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 pub(super) use self::moves::*;
 use crate::address::{Address, Block, Name};
 use crate::condition::Broken;
+use crate::config::provider_choice::{base, key};
 use crate::config::{ImportConfig, ImportedObject, ResourceConfig};
 use crate::constraint::Violation;
 use crate::diagnostics::{Diagnostic, Severity, Span};
@@ -539,7 +540,31 @@ pub(super) fn provider_is_missing(provider: &str, address: &Address) -> Diagnost
     Diagnostic::error(format!("the state names a provider `{provider}` that is not configured"))
         .detail(format!("It manages {address}."))
         .about(address)
-        .help(format!("keep a [provider.{provider}] block until its resources are gone"))
+        .help(match (base(provider), key(provider)) {
+            (name, Some(key)) => format!(
+                "keep the key `{key}` in `for_each` of [provider.{name}] until its resources are gone: \
+                 take these out of the spec first, apply, and then the key"
+            ),
+            _ => format!("keep a [provider.{provider}] block until its resources are gone"),
+        })
+}
+
+/// A key for which the chosen provider has no instance.
+pub(super) fn no_provider_instance<'a>(
+    resource: &ResourceConfig,
+    address: &Address,
+    wanted: &str,
+    known: impl Iterator<Item = &'a Name>,
+) -> Diagnostic {
+    let known: Vec<String> = known.map(|name| format!("`{name}`")).collect();
+    Diagnostic::error(format!("{address} has no provider"))
+        .at(resource.header)
+        .label(format!("there is no `{wanted}`, only {}", known.join(", ")))
+        .help(format!(
+            "give `for_each` of [provider.{}] the key, or take it out of `for_each` here",
+            base(wanted)
+        ))
+        .about(address)
 }
 
 pub(super) fn other_provider(
@@ -547,7 +572,7 @@ pub(super) fn other_provider(
     address: &Address,
     own: &str,
 ) -> Diagnostic {
-    let (block, wanted) = (&resource.block, &resource.provider);
+    let (block, wanted) = (&resource.block, resource.provider.of(address));
     Diagnostic::error(format!("{address} cannot go to another provider"))
         .at(resource.header)
         .label(format!("its object is managed by `{own}`, and the spec says `{wanted}`"))

@@ -43,7 +43,6 @@ pub use crate::plan::data_request::{
 };
 pub use crate::plan::decide::diff::{agree, agree_in_form, is_stable};
 pub use crate::plan::decide::rules::broken_before_call;
-pub use crate::plan::evaluate::desired::keys as for_each_keys;
 pub use crate::plan::evaluate::secret_inputs::SecretInputs;
 pub use crate::plan::facts::selection::Selection;
 pub use crate::plan::facts::selection::moved::renamed as renamed_options;

@@ -101,7 +101,10 @@ impl<'a> Settings<'a> {
 
 /// Returns the name of the variable that configures the provider of a name alone.
 pub(crate) fn own_variable(variable: &str, alias: &str) -> String {
-    format!("{variable}_{}", alias.to_uppercase().replace('-', "_"))
+    let word = |letter: char| {
+        if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' }
+    };
+    format!("{variable}_{}", alias.chars().map(word).collect::<String>())
 }
 
 /// The source of a configured text.

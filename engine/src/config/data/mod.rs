@@ -15,8 +15,8 @@ use super::checker::Checker;
 use super::lifecycle::lifecycle;
 use super::names::Managed;
 use super::resource::{depends_on, for_each, holds_text};
-use super::{Lifecycle, RawBlock, SpecExpr, Table};
-use crate::address::{Address, Block, Name};
+use super::{Lifecycle, ProviderChoice, RawBlock, SpecExpr, Table};
+use crate::address::{Address, Block};
 use crate::diagnostics::Span;
 use crate::schema::{Attribute, SeenIn, TypeSchema};
 use crate::types::Type;
@@ -35,7 +35,7 @@ pub struct DataConfig {
     /// Its header's place.
     pub header: Span,
     /// The provider instance that lists the objects; of what is no object, nothing that counts.
-    pub provider: Name,
+    pub provider: ProviderChoice,
     /// The schema of its type.
     pub schema: Arc<TypeSchema>,
     /// The attributes that the object must have; each fits its schema's type as far as types can tell.

@@ -2,6 +2,7 @@
 
 use super::{listed, plainly, shown};
 use crate::address::{Address, AddressError, Block};
+use crate::config::provider_choice;
 use crate::diagnostics::{Advice, Diagnostic, Span};
 use crate::types::Type;
 
@@ -285,7 +286,45 @@ pub fn several_providers(ty: &str, instances: &[&str], at: Span) -> Diagnostic {
     Diagnostic::error("several providers have this type")
         .at(at)
         .label(format!("`{ty}` is a type of {}", listed(instances.iter().copied())))
-        .help(format!("choose one: `provider = \"{first}\"`"))
+        .help(match provider_choice::base(first) {
+            base if base == first => format!("choose one: `provider = \"{first}\"`"),
+            base => format!(
+                "choose one: `provider = {}`, or, with `for_each`, `provider = '{base}[\"${{each.key}}\"]'`",
+                provider_choice::quoted(first)
+            ),
+        })
+}
+
+/// A `provider` that is computed from more than the key.
+pub fn computed_provider(at: Span) -> Diagnostic {
+    Diagnostic::error("a provider cannot be computed")
+        .at(at)
+        .label("which one manages an object is known by its address alone")
+        .help("write `\"NAME\"`, `'NAME[\"KEY\"]'`, or `'NAME[\"${each.key}\"]'` with the keys of this block's `for_each`")
+}
+
+/// A `provider` by `each.key` in a block that has one instance.
+pub fn provider_without_key(at: Span) -> Diagnostic {
+    Diagnostic::error("`each.key` in a block without `for_each`")
+        .at(at)
+        .label("this block has no keys")
+        .help("write the key itself, or give the block a `for_each`")
+}
+
+/// A `for_each` of a provider that gives no keys.
+pub fn unusable_for_each(why: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("for_each cannot be used")
+        .at(at)
+        .label(why)
+        .help("give a table or a list of distinct strings, computed from variables and locals")
+}
+
+/// A provider whose `for_each` is empty.
+pub fn provider_without_instances(name: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("a provider without instances")
+        .at(at)
+        .label(format!("`{name}` could manage nothing"))
+        .help("give `for_each` a key, or remove the block")
 }
 
 /// A provider instance that is not there.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::diagnostics as say;
 use crate::address::Name;
-use crate::config::constant::constant;
+use crate::config::constant::literal_key;
 use crate::config::keys;
 use crate::config::variables::{Declaration, declarations};
-use crate::config::{Document, Item, ModuleSource, RawBlock};
+use crate::config::{Document, Item, ModuleSource, ProviderChoice, RawBlock};
 use crate::diagnostics::{Diagnostics, Span};
-use crate::value::Value;
+use crate::expression::{Expr, Kind};
 
 /// A module as it is called: its document, and the inputs that it declares.
 pub(super) struct Module {
@@ -43,7 +43,7 @@ pub(super) struct Call<'a> {
     pub(super) raw: &'a RawBlock,
     pub(super) source: ModuleSource,
     /// The provider instance that each name in the module stands for.
-    pub(super) providers: BTreeMap<Name, Name>,
+    pub(super) providers: BTreeMap<Name, ProviderChoice>,
 }
 
 impl<'a> Call<'a> {
@@ -95,12 +95,17 @@ impl<'a> Call<'a> {
     }
 }
 
-fn providers(raw: &RawBlock, diagnostics: &mut Diagnostics) -> BTreeMap<Name, Name> {
+fn providers(raw: &RawBlock, diagnostics: &mut Diagnostics) -> BTreeMap<Name, ProviderChoice> {
     let Some(item) = raw.items.get("providers") else { return BTreeMap::new() };
-    let names = match constant(&item.value.expr) {
-        Some(Value::Map(entries)) => entries
+    let has_keys = raw.items.contains_key("for_each");
+    let choice = |value: &Expr| {
+        let by_key = |it: &ProviderChoice| matches!(it, ProviderChoice::ByKey(_));
+        ProviderChoice::read(value).filter(|it| has_keys || !by_key(it))
+    };
+    let names = match &item.value.expr.kind {
+        Kind::Map(entries) => entries
             .iter()
-            .map(|(name, value)| Some((name.clone(), Name::from(value.as_str()?))))
+            .map(|(name, value)| Some((literal_key(name)?.clone(), choice(value)?)))
             .collect::<Option<BTreeMap<_, _>>>(),
         _ => None,
     };

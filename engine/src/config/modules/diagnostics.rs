@@ -161,5 +161,5 @@ pub(super) fn bad_providers(at: Span) -> Diagnostic {
     Diagnostic::error("wrong type")
         .at(at)
         .label("expected a table of provider names")
-        .help("write `providers = { NAME_IN_THE_MODULE = \"NAME_HERE\" }`")
+        .help("write `providers = { NAME_IN_THE_MODULE = \"NAME_HERE\" }`; with `for_each`, also `'NAME_HERE[\"${each.key}\"]'`")
 }

@@ -10,7 +10,9 @@ use super::references::{self, Entry, References};
 use crate::address::{Address, Block, ModulePath, Name};
 use crate::config::diagnostics::{not_allowed, null_not_allowed};
 use crate::config::validations;
-use crate::config::{Document, Item, LocalConfig, ModuleSource, RawBlock, SpecExpr, Variable};
+use crate::config::{
+    Document, Item, LocalConfig, ModuleSource, ProviderChoice, RawBlock, SpecExpr, Variable,
+};
 use crate::diagnostics::{Diagnostics, Span};
 use crate::expression::{BinaryOp, Call as FunctionCall, Conditional, Expr, Kind, Root};
 use crate::types::Type;
@@ -269,7 +271,7 @@ impl Expansion<'_> {
         }
         self.add_inputs(caller, call, module, instance);
         self.check_inputs(call, module, instance);
-        self.add_providers(caller, call, &instance.path);
+        self.add_providers(caller, call, instance);
         let calls = Arc::new(module.document.modules.clone());
         self.add_body(module, &instance.path, &calls, call.at());
         let sources = caller.sources.iter().chain([&call.source]).cloned().collect();
@@ -347,13 +349,14 @@ impl Expansion<'_> {
         validations::check(&module.document, &known, &unknown, self.diagnostics);
     }
 
-    fn add_providers(&mut self, caller: &Caller, call: &Call<'_>, path: &ModulePath) {
+    fn add_providers(&mut self, caller: &Caller, call: &Call<'_>, instance: &Instance) {
+        let key = instance.entry.as_ref().map(|entry| &entry.key);
         let outer = self.expanded.providers.get(&caller.path);
-        let resolve = |name: &Name| outer.and_then(|outer| outer.get(name)).unwrap_or(name).clone();
+        let resolve = |choice: &ProviderChoice| choice.clone().renamed(outer).at_key(key);
         let mut names = outer.cloned().unwrap_or_default();
         names.extend(call.providers.iter().map(|(inner, name)| (inner.clone(), resolve(name))));
         if !names.is_empty() {
-            self.expanded.providers.insert(path.clone(), names);
+            self.expanded.providers.insert(instance.path.clone(), names);
         }
     }
 

@@ -57,7 +57,13 @@ fn check(text: &str, expected: &str) {
         let attributes: Vec<String> =
             attributes.map(|(name, item)| format!("{name} = {}", item.value.expr)).collect();
         let after: Vec<String> = resource.depends_on.iter().map(|(it, _)| it.to_string()).collect();
-        write!(found, "{block} by {}: {}", resource.provider, attributes.join(", ")).unwrap();
+        write!(
+            found,
+            "{block} by {}: {}",
+            resource.provider.of(&block.instance(None)),
+            attributes.join(", ")
+        )
+        .unwrap();
         found.truncate(found.trim_end().len());
         if !after.is_empty() {
             write!(found, " after {}", after.join(", ")).unwrap();

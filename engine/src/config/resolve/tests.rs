@@ -71,7 +71,7 @@ fn a_good_spec_says_nothing() {
     assert_eq!(config.name.as_deref(), Some("inference"));
     assert_eq!(config.variables["env"].value.value, Value::string("dev"));
     let models = &config.resources[&Block::new("box", "models")];
-    assert_eq!(&*models.provider, "builtin");
+    assert_eq!(models.provider, ProviderChoice::Instance("builtin".into()));
     assert!(models.for_each.is_some() && models.lifecycle.prevent_destroy.is_some());
     let attributes: Vec<&str> = models.attributes.keys().map(|name| &**name).collect();
     assert_eq!(attributes, ["kinds", "name", "size", "tags"]);
@@ -118,7 +118,7 @@ fn depends_on_and_provider() {
          plumb.toml:2:50 error: unknown resource ['value.b[\"x\"]'] `value.b` has no `for_each`, so it has no keys | write `value.b`
          plumb.toml:3:12 error: unknown provider ['builtn'] there is no provider `builtn` | did you mean `builtin`?
          plumb.toml:5:14 error: expected a list of texts ['value.c'] `depends_on` is a list of plain texts | write `[\"…\", \"…\"]`, without `${…}`
-         plumb.toml:6:12 error: expected a plain value ['${var.x}'] `provider` cannot be computed | write the value itself, without `${…}`
+         plumb.toml:6:12 error: a provider cannot be computed ['${var.x}'] which one manages an object is known by its address alone | write `\"NAME\"`, `'NAME[\"KEY\"]'`, or `'NAME[\"${each.key}\"]'` with the keys of this block's `for_each`
          plumb.toml:9:1 error: unknown resource type [[resource.bax.d]] the provider `builtin` has no type `bax` | did you mean `box`?",
     );
 }
@@ -316,7 +316,8 @@ fn several_providers() {
         &lines(&sources, &diagnostics),
         "plumb.toml:1:1 error: several providers have this type [[resource.value.a]] `value` is a type of `one`, `two` | choose one: `provider = \"one\"`",
     );
-    assert_eq!(&*config.resources[&Block::new("value", "b")].provider, "two");
+    let own = &config.resources[&Block::new("value", "b")];
+    assert_eq!(own.provider, ProviderChoice::Instance("two".into()));
 }
 
 #[test]

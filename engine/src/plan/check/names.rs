@@ -83,7 +83,7 @@ fn is_imported(input: &PlanInput<'_>, change: &Change, id: &ObjectId) -> bool {
         input.observations.imported(provider, ty, &import.object) == Some(id)
             && current.is_none_or(|current| current.id == *id)
             && address.block.ty == change.address.block.ty
-            && config.is_some_and(|resource| resource.provider == change.provider)
+            && config.is_some_and(|resource| resource.provider.of(address) == change.provider)
     })
 }
 

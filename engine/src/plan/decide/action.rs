@@ -349,7 +349,7 @@ fn change(
         address: case.address.clone(),
         moved_from: None,
         deposed: false,
-        provider: case.resource.provider.clone(),
+        provider: case.resource.provider.of(case.address),
         action: verdict.action,
         reason: verdict.reason.clone(),
         before: case.live.map(|live| live.attributes.clone()),

@@ -38,10 +38,10 @@ pub(in crate::plan) fn imported(
     found: &mut Diagnostics,
 ) -> Result<Option<Imported>, Refused> {
     let Some(import) = input.config.imports.get(address) else { return Ok(None) };
-    let (provider, ty) = (&resource.provider, &resource.block.ty);
-    let id = input.observations.imported(provider, ty, &import.object);
+    let (provider, ty) = (resource.provider.of(address), &resource.block.ty);
+    let id = input.observations.imported(&provider, ty, &import.object);
     if input.options.validating {
-        return match refusal(input, resource, id) {
+        return match refusal(input, (resource, address), id) {
             None => Ok(None),
             Some(why) => Err(refuse(address, import, &why, found)),
         };
@@ -90,10 +90,10 @@ fn observed<'a>(
     address: &Address,
     (import, id): (&ImportConfig, Option<&'a ObjectId>),
 ) -> Result<(&'a ObjectId, &'a Attributes), Cow<'static, str>> {
-    if let Some(why) = refusal(input, resource, id) {
+    if let Some(why) = refusal(input, (resource, address), id) {
         return Err(why);
     }
-    let Some(id) = id else { return Err(not_one(input, resource, import)) };
+    let Some(id) = id else { return Err(not_one(input, (resource, address), import)) };
     if let Some(other) = imported_by_id(input, resource, address, (import, id)) {
         return Err(format!("the import to {other} names the same object").into());
     }
@@ -104,7 +104,7 @@ fn observed<'a>(
         }
         None => return Err("it was not looked at: leave out --no-refresh".into()),
     };
-    match made_for(input, resource, observed) {
+    match made_for(input, (resource, address), observed) {
         Some(other) if other != address => Err(format!(
             "the create of {other} made it, which is in doubt: it has its one-time name"
         )
@@ -128,7 +128,8 @@ fn imported_by_id<'a>(
         *other != address
             && other.block.ty == resource.block.ty
             && it.object == ImportedObject::Id(id.clone())
-            && config.is_some_and(|config| config.provider == resource.provider)
+            && config
+                .is_some_and(|config| config.provider.of(other) == resource.provider.of(address))
     };
     input.config.imports.iter().find(is_same).map(|(other, _)| other)
 }
@@ -136,13 +137,13 @@ fn imported_by_id<'a>(
 /// The reason that a name does not say which object is meant.
 fn not_one(
     input: &PlanInput<'_>,
-    resource: &ResourceConfig,
+    (resource, address): (&ResourceConfig, &Address),
     import: &ImportConfig,
 ) -> Cow<'static, str> {
     const NAMED_MAX: usize = 8;
     let ImportedObject::Named(name) = &import.object else { return "".into() };
     let ty = &resource.block.ty;
-    match input.observations.named(&resource.provider, ty, name) {
+    match input.observations.named(&resource.provider.of(address), ty, name) {
         [] => format!(
             "no {ty} outside the state has this name; with --no-refresh nothing is looked at"
         )
@@ -164,7 +165,7 @@ fn refuse(address: &Address, import: &ImportConfig, why: &str, found: &mut Diagn
 /// Why an object may not be taken over, whatever is live.
 fn refusal(
     input: &PlanInput<'_>,
-    resource: &ResourceConfig,
+    (resource, address): (&ResourceConfig, &Address),
     id: Option<&ObjectId>,
 ) -> Option<Cow<'static, str>> {
     if !resource.schema.remote {
@@ -173,11 +174,12 @@ fn refusal(
     }
     let id = id?;
     let snapshot = input.snapshot;
-    if let Some(owner) = snapshot.owner(&resource.provider, &resource.block.ty, id) {
+    let provider = resource.provider.of(address);
+    if let Some(owner) = snapshot.owner(&provider, &resource.block.ty, id) {
         return Some(format!("{owner} stands for this object already").into());
     }
     let here = |nonce: &Nonce| {
-        let place = (&resource.provider, &resource.block.ty);
+        let place = (&provider, &resource.block.ty);
         let mut watched = snapshot.watched.iter().filter(|watched| watched.nonce == *nonce);
         watched.any(|watched| (&watched.provider, &watched.ty) == place)
     };
@@ -191,12 +193,13 @@ fn refusal(
 /// For whom a create in doubt made an object that was looked at.
 fn made_for<'a>(
     input: &'a PlanInput<'_>,
-    resource: &ResourceConfig,
+    (resource, address): (&ResourceConfig, &Address),
     observed: &Attributes,
 ) -> Option<&'a Address> {
     let Identity::OneTimeName { attribute } = &resource.schema.identity else { return None };
     let Some(Value::String(name)) = observed.get(attribute) else { return None };
-    input.snapshot.named_in_doubt(&resource.provider, &resource.block.ty, name).next()
+    let provider = resource.provider.of(address);
+    input.snapshot.named_in_doubt(&provider, &resource.block.ty, name).next()
 }
 
 impl Imported {

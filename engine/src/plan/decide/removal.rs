@@ -333,8 +333,9 @@ fn place_of(removal: &Removal<'_, '_>, watched: &Watched) -> Address {
     let entry = snapshot.entries.get(address).map(|entry| &entry.provider);
     let calls = snapshot.pending.values().map(|pending| &pending.started);
     let called = calls.filter(|call| call.address == *address).map(|call| &call.provider);
-    let config = removal.context.input.config.resources.get(&address.block).map(|it| &it.provider);
-    if entry.into_iter().chain(config).chain(called).all(|own| own == provider) {
+    let config = removal.context.input.config.resources.get(&address.block);
+    let config = config.map(|it| it.provider.of(address));
+    if entry.into_iter().chain(config.as_ref()).chain(called).all(|own| own == provider) {
         return address.clone();
     }
     let key = address.key.as_ref().map_or_else(String::new, |key| format!("{key}, "));

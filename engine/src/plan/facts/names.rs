@@ -254,7 +254,7 @@ impl<'a> NamesInDoubt<'a> {
             return None;
         }
         let is_other = |started: &Started| {
-            started.provider == resource.provider
+            started.provider == resource.provider.of(address)
                 && started.address.block.ty == address.block.ty
                 && started.address != *address
         };

@@ -110,7 +110,8 @@ impl LookUp<'_, '_> {
         if input.options.validating || !self.is_settled(found) {
             return None;
         }
-        let key = (data.provider.clone(), data.block.ty.clone());
+        let provider = data.provider.of(address);
+        let key = (provider.clone(), data.block.ty.clone());
         let Some(listed) = input.observations.listed.get(&key) else {
             found.diagnostics.push(say::not_listed(data, address));
             return None;
@@ -123,7 +124,7 @@ impl LookUp<'_, '_> {
                 return None;
             }
         };
-        if let Some(manager) = reached.context.manager(&data.provider, &data.block.ty, id) {
+        if let Some(manager) = reached.context.manager(&provider, &data.block.ty, id) {
             found.diagnostics.push(say::managed_here(data, address, manager));
         }
         if !data.is_read_by_id() {
@@ -136,7 +137,7 @@ impl LookUp<'_, '_> {
                 None
             }
             None => {
-                let question = Question::Object { provider: data.provider.clone(), id: id.clone() };
+                let question = Question::Object { provider, id: id.clone() };
                 found.requests.push(DataRequest { address: Address::clone(address), question });
                 None
             }
