@@ -33,6 +33,7 @@ mod providers;
 mod resolved;
 mod running;
 mod runtime;
+mod serverless_settings;
 mod signals;
 mod spec_files;
 mod spec_text;

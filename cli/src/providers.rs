@@ -4,7 +4,6 @@
 //! or the state does. It calls the service on this machine where the spec says `local = true` or the
 //! command `--local`, and otherwise needs addresses and a key.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -17,7 +16,6 @@ use engine::config::{Document, Fetched};
 use engine::diagnostics::{Diagnostic, Diagnostics, Sources, Span, nearest};
 use engine::schema::ProviderSchema;
 use engine::state::Snapshot;
-use engine::value::Value;
 use provider_builtin::Builtin;
 use provider_http::{Descriptor, HttpProvider, Settings};
 use provider_port::Provider as _;
@@ -33,20 +31,11 @@ use crate::locations::Locations;
 use crate::modules::Places;
 use crate::named_files;
 use crate::output::Output;
+use crate::serverless_settings::{
+    OF_SERVERLESS, asks_for_local, given, is_setting, no_service, refuse_address, report_local,
+    version, version_by_address,
+};
 use crate::variables::Environment;
-
-/// The variables with the addresses of the serverless provider.
-const ADDRESSES: [&str; 4] =
-    [environment::REST_URL, environment::V2_URL, environment::GRAPHQL_URL, environment::QUEUE_URL];
-
-/// The setting that asks for the service on this machine.
-const LOCAL: &str = "local";
-
-/// The setting that names the version of the serverless provider's API.
-const VERSION: &str = "version";
-
-/// The settings of the serverless provider that its descriptor does not know.
-const OF_SERVERLESS: [&str; 2] = [LOCAL, VERSION];
 
 /// The providers that are described in TOML, before they know where their APIs are.
 #[derive(Default)]
@@ -462,7 +451,8 @@ impl Described {
                 .configure_at(environment, at_home)
                 .map_err(|diagnostics| CommandError::new(first(&diagnostics)))?;
             if instance.serverless && provider.missing().has_errors() {
-                missing.push(no_service(instance, environment));
+                let Instance { descriptor, settings, header, .. } = instance;
+                missing.push(no_service((descriptor, settings, *header), environment));
             } else {
                 missing.extend(provider.missing().clone());
             }
@@ -551,83 +541,6 @@ impl Described {
     }
 }
 
-/// The addresses of the serverless provider that the environment gives, by variable.
-fn given(environment: Environment<'_>) -> impl Iterator<Item = (&'static str, String)> + '_ {
-    let value = move |name: &'static str| Some((name, environment(name)?));
-    ADDRESSES.into_iter().filter_map(value).filter(|(_, value)| !value.trim().is_empty())
-}
-
-/// Refuses an address in the environment where the spec asks for the service on this machine.
-fn refuse_address(environment: Environment<'_>) -> Result<(), CommandError> {
-    let Some((variable, _)) = given(environment).next() else { return all_readable() };
-    let message = format!(
-        "the spec says `local = true` in [provider.serverless], and the environment variable {variable} gives the \
-         address of another service"
-    );
-    Err(CommandError::new(message).help(format!(
-        "unset {variable} or give `--local` to use the service on this machine; remove `local = true` to use \
-         the other one"
-    )))
-}
-
-/// Returns the error about addresses and a key of the serverless provider that are not given.
-fn no_service(instance: &Instance, environment: Environment<'_>) -> Diagnostic {
-    let is_given = |variable: &str| {
-        environment(variable).is_some_and(|it| !it.trim().is_empty())
-            || variable == environment::API_KEY && environment::gives_key(environment)
-    };
-    let settings = [
-        ("rest_url", environment::REST_URL),
-        ("v2_url", environment::V2_URL),
-        ("graphql_url", environment::GRAPHQL_URL),
-        ("queue_url", environment::QUEUE_URL),
-    ];
-    let of_spec = |variable: &str| {
-        let setting = settings.iter().find(|(_, of)| *of == variable);
-        setting.is_some_and(|(key, _)| instance.settings.contains_key(*key))
-    };
-    let read = instance.descriptor.variables();
-    let addresses = ADDRESSES.into_iter().filter(|variable| read.contains(variable));
-    let all = addresses.chain([environment::API_KEY]);
-    let (given, missing): (Vec<_>, Vec<_>) = all.partition(|it| is_given(it) || of_spec(it));
-    let missing = missing.join(", ");
-    let summary = if given.is_empty() {
-        "the serverless provider needs the addresses and the key of a service".to_owned()
-    } else {
-        let given: Vec<_> = given.into_iter().filter(|variable| is_given(variable)).collect();
-        let set =
-            if given.is_empty() { String::new() } else { format!("{} is set; ", given.join(", ")) };
-        format!(
-            "the serverless provider needs all addresses and the key of a service: {set}not set: {missing}"
-        )
-    };
-    Diagnostic::error(summary).at(instance.header).help(format!(
-        "set {missing}; or, for the service on this machine, write `local = true` under \
-         [provider.serverless] in the spec, or give `--local`"
-    ))
-}
-
-/// Says whether a provider block asks for the service on this machine.
-fn asks_for_local(settings: &ProviderSettings) -> bool {
-    let local = settings.values.get(LOCAL);
-    local.is_some_and(|setting| setting.value.value == Value::Bool(true))
-}
-
-/// Reports a `local` that is neither true nor false, and addresses beside one that is true.
-fn report_local(settings: &ProviderSettings, diagnostics: &mut Diagnostics) {
-    let Some(local) = settings.values.get(LOCAL) else { return };
-    if !matches!(local.value.value, Value::Bool(_)) {
-        let message = "`local` is true or false";
-        diagnostics.push(Diagnostic::error(message).at(local.span));
-    }
-    let other = settings.values.iter().find(|(key, _)| !OF_SERVERLESS.contains(&&***key));
-    if let (true, Some((key, setting))) = (asks_for_local(settings), other) {
-        let message = format!("`local = true` and `{key}` ask for two services");
-        let help = "remove one of them: `local = true` is the service on this machine";
-        diagnostics.push(Diagnostic::error(message).at(setting.key).help(help));
-    }
-}
-
 impl Instance {
     fn configure(&self, environment: Environment<'_>) -> Result<HttpProvider, Diagnostics> {
         self.configure_at(environment, false)
@@ -655,44 +568,6 @@ impl Instance {
 fn serverless(version: Version) -> Result<Descriptor, CommandError> {
     // A test reads it, so what is wrong with it is for whoever changed it.
     version.read().map_err(|diagnostics| CommandError::new(first(&diagnostics)))
-}
-
-/// The version of the API that a provider block names, else the one that has more of the block's settings, else the one of
-/// the address that is given.
-fn version(settings: &ProviderSettings, diagnostics: &mut Diagnostics) -> Version {
-    let Some(named) = settings.values.get(VERSION) else {
-        let count = |version| settings.values.keys().filter(|key| is_setting(version, key)).count();
-        return match count(Version::V1).cmp(&count(Version::V2)) {
-            Ordering::Greater => Version::V1,
-            Ordering::Less => Version::V2,
-            Ordering::Equal => version_by_address(),
-        };
-    };
-    let word = named.value.value.as_str();
-    let known = Version::ALL.into_iter().find(|version| Some(version.word()) == word);
-    known.unwrap_or_else(|| {
-        let message = "there is no such version of the API";
-        let help = "write `version = \"v1\"` or `version = \"v2\"`";
-        diagnostics.push(Diagnostic::error(message).at(named.span).help(help));
-        Version::default()
-    })
-}
-
-/// The version for the addresses that the environment gives: the second one, where the address of the first one is not
-/// given or is the real service's, which has retired it (15 November 2026).
-fn version_by_address() -> Version {
-    let given = |variable| environment::variable(variable).filter(|it| !it.trim().is_empty());
-    let first = given(environment::REST_URL);
-    let is_retired = first.as_ref().map_or(given(environment::V2_URL).is_some(), |address| {
-        let url = address.parse::<reqwest::Url>().ok();
-        url.is_some_and(|url| url.host_str().is_some_and(|host| host.ends_with(".runpod.io")))
-    });
-    if is_retired { Version::V2 } else { Version::V1 }
-}
-
-/// Returns true if a version of the serverless provider has a setting.
-fn is_setting(version: Version, key: &str) -> bool {
-    version.read().is_ok_and(|descriptor| descriptor.settings().contains(key))
 }
 
 /// The name that the variables of an instance end in, where it has some of its own.
