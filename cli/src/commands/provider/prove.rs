@@ -100,7 +100,7 @@ pub(super) fn run(base: &Path, args: &Trial, output: &Output) -> Result<Status, 
     Ok(Status::Done)
 }
 
-/// What a proof found.
+/// The findings of a proof.
 struct Done {
     text: String,
     findings: Vec<Finding>,

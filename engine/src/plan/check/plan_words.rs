@@ -1,4 +1,4 @@
-//! What policies, and the rules of types, see of a plan: each change, the resources afterwards, the cost.
+//! The words by which policies, and the rules of types, see a plan: each change, the resources afterwards, the cost.
 
 use std::sync::Arc;
 

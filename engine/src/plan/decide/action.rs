@@ -24,7 +24,7 @@ use crate::state::Progress;
 use crate::stored;
 use crate::value::{Attributes, Path, Paths, Value};
 
-/// What was decided.
+/// The decision about an instance.
 pub(in crate::plan) struct Decision {
     pub(in crate::plan) draft: Draft,
     /// The planned object, in clear where it is known.
