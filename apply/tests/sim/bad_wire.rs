@@ -36,7 +36,7 @@ fn copy(request: &Request) -> Request {
 
 fn mutates(request: &Request) -> bool {
     let body = request.body.as_deref().unwrap_or_default();
-    request.method != Method::Get && !body.contains("query {")
+    request.method != Method::Get && !String::from_utf8_lossy(body).contains("query {")
 }
 
 #[async_trait]

@@ -36,7 +36,7 @@ const PATHS: [(&str, &str); 3] =
 /// Understands a request. One that no client of this service sends is an error in words.
 pub(crate) fn understand(request: &Request) -> Result<Understood, String> {
     let body: Json = match &request.body {
-        Some(text) => serde_json::from_str(text).map_err(|error| error.to_string())?,
+        Some(text) => serde_json::from_slice(text).map_err(|error| error.to_string())?,
         None => Json::Null,
     };
     if request.url.path() == "/graphql" {

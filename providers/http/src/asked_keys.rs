@@ -248,7 +248,7 @@ fn outgoing(request: &TokenRequest, timing: &Timing) -> Request {
             ("Authorization".to_owned(), format!("Basic {basic}")),
             ("Content-Type".to_owned(), "application/x-www-form-urlencoded".to_owned()),
         ],
-        body: Some(body),
+        body: Some(body.into_bytes()),
         within: timing.total,
         answer_bytes_max: ANSWER_MAX,
     }

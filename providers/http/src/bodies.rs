@@ -1,5 +1,9 @@
-//! Bodies: what a phase sends, as the text that a request holds.
+//! Bodies: what a phase sends, as the bytes that a request holds.
 
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use crate::template::query_pair;
@@ -23,18 +27,23 @@ pub(crate) enum BodyForm {
     Lines,
     /// An object as YAML. JSON is YAML, too.
     Yaml,
+    /// A part for each entry, as a form of HTML sends files (RFC 7578): a text as it is, anything else as JSON.
+    Multipart,
+    /// The bytes that the one text has in base64.
+    Bytes,
 }
 
 /// A body, ready to send.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Body {
-    pub(crate) text: String,
-    pub(crate) form: BodyForm,
+    pub(crate) bytes: Vec<u8>,
+    /// The header `Content-Type`, where the descriptor gives none.
+    pub(crate) content_type: String,
 }
 
 impl BodyForm {
     /// The forms by the words that descriptors have for them.
-    pub(crate) const WORDS: [(&'static str, Self); 7] = [
+    pub(crate) const WORDS: [(&'static str, Self); 9] = [
         ("json", Self::Json),
         ("merge_patch", Self::MergePatch),
         ("json_patch", Self::JsonPatch),
@@ -42,10 +51,12 @@ impl BodyForm {
         ("text", Self::Text),
         ("ndjson", Self::Lines),
         ("yaml", Self::Yaml),
+        ("multipart", Self::Multipart),
+        ("bytes", Self::Bytes),
     ];
 
-    /// Returns the header `Content-Type` of a body, where the descriptor gives none.
-    pub(crate) fn content_type(self) -> &'static str {
+    /// The type of a body, without the boundary of parts.
+    fn content_type(self) -> &'static str {
         match self {
             Self::Json => "application/json",
             Self::MergePatch => "application/merge-patch+json",
@@ -54,33 +65,70 @@ impl BodyForm {
             Self::Text => "text/plain; charset=utf-8",
             Self::Lines => "application/x-ndjson",
             Self::Yaml => "application/yaml",
+            Self::Multipart => "multipart/form-data",
+            Self::Bytes => "application/octet-stream",
         }
     }
 
     /// Writes a body. Where it is a list of changes, `wire` is the list.
     pub(crate) fn write(self, wire: &Wire) -> Result<Body, Unwritable> {
-        let text = match (self, wire) {
+        let content_type = self.content_type().to_owned();
+        let bytes = match (self, wire) {
             (Self::Form, wire) => {
                 let mut pairs = Vec::new();
                 add_pairs(&mut pairs, "", wire);
-                pairs.join("&")
+                pairs.join("&").into_bytes()
             }
-            (Self::Text, Wire::Object(entries)) => match entries.values().next() {
-                Some(Wire::Text(text)) => text.clone(),
-                None | Some(Wire::Null) => String::new(),
-                Some(_) => return Err(Unwritable::Shape("a text".to_owned())),
-            },
+            (Self::Multipart, Wire::Object(entries)) => return Ok(multipart(entries)),
+            (Self::Text, wire) => the_text(wire)?.as_bytes().to_vec(),
+            (Self::Bytes, wire) => STANDARD
+                .decode(the_text(wire)?)
+                .map_err(|_| Unwritable::Shape("a text in base64".to_owned()))?,
             (Self::Lines, Wire::Object(entries)) => match entries.values().next() {
                 Some(Wire::List(items)) => {
-                    items.iter().map(|item| item.to_json().to_string() + "\n").collect()
+                    let lines = items.iter().map(|item| item.to_json().to_string() + "\n");
+                    lines.collect::<String>().into_bytes()
                 }
-                None | Some(Wire::Null) => String::new(),
+                None | Some(Wire::Null) => Vec::new(),
                 Some(_) => return Err(Unwritable::Shape("a list".to_owned())),
             },
-            (_, wire) => wire.to_json().to_string(),
+            (_, wire) => wire.to_json().to_string().into_bytes(),
         };
-        Ok(Body { text, form: self })
+        Ok(Body { bytes, content_type })
     }
+}
+
+/// The one text of an object; empty where it has none.
+fn the_text(wire: &Wire) -> Result<&str, Unwritable> {
+    let Wire::Object(entries) = wire else { return Err(Unwritable::Shape("a text".to_owned())) };
+    match entries.values().next() {
+        Some(Wire::Text(text)) => Ok(text),
+        None | Some(Wire::Null) => Ok(""),
+        Some(_) => Err(Unwritable::Shape("a text".to_owned())),
+    }
+}
+
+/// The parts of an object, but for those that are null. The boundary is a line that none of them has.
+fn multipart(entries: &BTreeMap<String, Wire>) -> Body {
+    let part = |(name, value): (&String, &Wire)| {
+        let name = name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
+        let head = format!("Content-Disposition: form-data; name=\"{name}\"\r\n");
+        match value {
+            Wire::Null => None,
+            Wire::Text(text) => Some(format!("{head}\r\n{text}\r\n")),
+            value => {
+                Some(format!("{head}Content-Type: application/json\r\n\r\n{}\r\n", value.to_json()))
+            }
+        }
+    };
+    let parts: Vec<String> = entries.iter().filter_map(part).collect();
+    let is_free = |boundary: &String| !parts.iter().any(|part| part.contains(boundary.as_str()));
+    let boundary = (0..=u32::MAX).map(|number| format!("plumb-part-{number}")).find(is_free);
+    let boundary = boundary.unwrap_or_default();
+    let begun = parts.iter().map(|part| format!("--{boundary}\r\n{part}"));
+    let text = begun.chain([format!("--{boundary}--\r\n")]).collect::<String>();
+    let content_type = format!("{}; boundary={boundary}", BodyForm::Multipart.content_type());
+    Body { bytes: text.into_bytes(), content_type }
 }
 
 /// One change of an object: the value at a path, which goes where it is null.
@@ -118,7 +166,7 @@ mod tests {
     use super::*;
 
     fn written(form: BodyForm, json: &serde_json::Value) -> Result<String, Unwritable> {
-        form.write(&Wire::from_json(json)).map(|body| body.text)
+        form.write(&Wire::from_json(json)).map(|body| String::from_utf8(body.bytes).unwrap())
     }
 
     #[test]
@@ -137,7 +185,23 @@ mod tests {
         assert_eq!(written(BodyForm::Lines, &lines), Ok("{\"b\":\"x\\ny\"}\n2\n".to_owned()));
         assert_eq!(written(BodyForm::Lines, &json!({"a": []})), Ok(String::new()));
         assert!(written(BodyForm::Lines, &json!({"a": {}})).is_err());
+        assert_eq!(written(BodyForm::Bytes, &json!({"a": "aGk="})), Ok("hi".to_owned()));
+        assert!(written(BodyForm::Bytes, &json!({"a": "hi!"})).is_err());
         assert_eq!(written(BodyForm::Yaml, &json!({"a": [1]})), Ok("{\"a\":[1]}".to_owned()));
+    }
+
+    /// The boundary stands in none of the parts.
+    #[test]
+    fn parts() {
+        let object = json!({"a\"": "x\n--plumb-part-0", "b": {"c": 1}, "d": null});
+        let body = BodyForm::Multipart.write(&Wire::from_json(&object)).unwrap();
+        assert_eq!(body.content_type, "multipart/form-data; boundary=plumb-part-1");
+        assert_eq!(
+            String::from_utf8(body.bytes).unwrap(),
+            "--plumb-part-1\r\nContent-Disposition: form-data; name=\"a%22\"\r\n\r\nx\n--plumb-part-0\r\n\
+             --plumb-part-1\r\nContent-Disposition: form-data; name=\"b\"\r\n\
+             Content-Type: application/json\r\n\r\n{\"c\":1}\r\n--plumb-part-1--\r\n"
+        );
     }
 
     #[test]

@@ -119,7 +119,7 @@ impl Payload<'_> {
     /// The header of the form of its body.
     fn content_type(&self) -> Vec<(String, String)> {
         let Self::Rest { body: Some(body), .. } = self else { return Vec::new() };
-        vec![("Content-Type".to_owned(), body.form.content_type().to_owned())]
+        vec![("Content-Type".to_owned(), body.content_type.clone())]
     }
 }
 
@@ -381,11 +381,11 @@ impl Caller {
         let mut held = Duration::ZERO;
         let (method, mut url, body) = match &prepared.payload {
             Payload::Rest { method, path, body } => {
-                (*method, append(address, path)?, body.as_ref().map(|body| body.text.clone()))
+                (*method, append(address, path)?, body.as_ref().map(|body| body.bytes.clone()))
             }
             Payload::Text { method, path, body, held: time } => {
                 held = *time;
-                (*method, append(address, path)?, body.clone())
+                (*method, append(address, path)?, body.clone().map(String::into_bytes))
             }
             Payload::Link { url } => (Method::Get, url.clone(), None),
             Payload::Graphql { fields, arguments, selection } => {
@@ -398,7 +398,7 @@ impl Caller {
                 });
                 let document = document.map_err(|reason| unwritable(&prepared.what, &reason))?;
                 let body = serde_json::json!({ "query": document }).to_string();
-                (Method::Post, address.clone(), Some(body))
+                (Method::Post, address.clone(), Some(body.into_bytes()))
             }
         };
         let credentials = credentials(self.api(prepared.api), keys);

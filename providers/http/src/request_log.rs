@@ -54,7 +54,7 @@ impl<'a> AttemptLog<'a> {
             return None;
         }
         let (api, method, path) = (&**subject.api, request.method.as_str(), subject.masked_path());
-        let bytes = request.body.as_ref().map_or(0, String::len);
+        let bytes = request.body.as_ref().map_or(0, Vec::len);
         trace!(target: TARGET, api, method, path, bytes, attempt, "sending");
         Some(Self { subject, method, path, attempt, began: Instant::now() })
     }

@@ -86,7 +86,7 @@ impl Act<'_> {
     fn fitting(&self, model: &CallModel, body: &Wire, words: &str) -> Result<Body, Failure> {
         let body = self.phase.body.write(body).map_err(|reason| unwritable(words, &reason))?;
         let most = self.subject.caller.api(&model.api).body_max.unwrap_or(usize::MAX);
-        let bytes = body.text.len();
+        let bytes = body.bytes.len();
         if bytes <= most {
             return Ok(body);
         }

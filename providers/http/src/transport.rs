@@ -62,7 +62,7 @@ pub struct Request {
     /// Names and values beside those of its body; all values are kept out of any output.
     pub headers: Vec<(String, String)>,
     /// A JSON text.
-    pub body: Option<String>,
+    pub body: Option<Vec<u8>>,
     /// The longest time that it may take, from its first byte to the answer's last.
     pub within: Duration,
     /// The largest answer, in bytes.

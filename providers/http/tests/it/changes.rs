@@ -179,6 +179,12 @@ async fn bodies_have_the_form_that_the_descriptor_says() {
             "application/x-ndjson",
             "\"a b\"\n3\n",
         ),
+        ("sends = { name = \"YSBi\" }, body = \"bytes\" }", "application/octet-stream", "a b"),
+        (
+            "sends = { name = \"${name}\" }, body = \"multipart\" }",
+            "multipart/form-data; boundary=plumb-part-0",
+            "--plumb-part-0\r\nContent-Disposition: form-data; name=\"name\"\r\n\r\na b\r\n--plumb-part-0--\r\n",
+        ),
         (
             "sends = { name = \"${name}\" }, body = \"text\", headers = { Content-Type = \"text/x-name\" } }",
             "text/x-name",

@@ -52,7 +52,7 @@ fn bodies() {
         "sends = \"changed\", body = \"json_patch\", fields = { x = 1 }",
     ];
     insta::assert_snapshot!(found.map(with).join("\n--\n"), @r#"
-    16:76 `xml` is no value of `body` -> known are json, merge_patch, json_patch, form, text, ndjson, yaml
+    16:76 `xml` is no value of `body` -> known are json, merge_patch, json_patch, form, text, ndjson, yaml, multipart, bytes
     --
     16:76 the body cannot have this form [a text, or a list of lines, is one attribute] -> write `sends = { content = "${content}" }` and nothing beside it
     --
