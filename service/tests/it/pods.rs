@@ -1,6 +1,6 @@
 //! Pods, with real processes.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -8,9 +8,10 @@ use tokio::time::sleep;
 
 use crate::harness::{Harness, client};
 
-/// Waits until something is there.
+/// Waits until something is there, for a minute: a container's start beside a whole test suite takes many seconds.
 pub(crate) async fn until<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
-    for _ in 0..600 {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while Instant::now() < deadline {
         if let Some(found) = look().await {
             return found;
         }
