@@ -12,6 +12,8 @@ const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
 const browser = await browserType.launch({
   executablePath: chromium,
+  // The first start of a browser reads hundreds of MB.
+  timeout: 90_000,
   args: ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking',
     '--disable-component-update', '--disable-sync'],
 });
@@ -21,7 +23,7 @@ const requests = new Set();
 async function open(settings = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: 'light', ...settings });
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(45_000);
   page.on('pageerror', (error) => troubles.push(`error: ${error.message}`));
   page.on('console', (message) => {
     // A browser reports by itself what the page expects: a wrong key, and the teapot of a worker.
