@@ -1,12 +1,15 @@
-//! The files that a spec names, with `file("…")` or as a descriptor, and those that its modules name: only what lies in
-//! the folder of the spec or the module is read, for both may come from someone else. A name that
-//! ends in `/` asks for the list of the files in that folder.
+//! The files that a spec names, with `file("…")` and its like or as a descriptor, and those that its modules name: only
+//! what lies in the folder of the spec or the module is read, for both may come from someone else. The name of a file is
+//! that of a [`FileRequest`].
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use engine::config::Document;
+use engine::expression::FileRequest;
 
 use crate::folder::{Folder, STATE_FOLDER};
 
@@ -54,7 +57,8 @@ fn read_below(folder: &Folder, place: &str, name: &str) -> Result<Arc<str>, Stri
     let cannot = |error: std::io::Error| format!("cannot read it: {error}");
     let own = folder.path().canonicalize().map_err(cannot)?;
     let root = own.join(place).canonicalize().map_err(cannot)?;
-    let path = own.join(name).canonicalize().map_err(cannot)?;
+    let request = FileRequest::of_name(name);
+    let path = own.join(request.path()).canonicalize().map_err(cannot)?;
     let Ok(inside) = path.strip_prefix(&root) else {
         let whose = if place.is_empty() { "spec" } else { "module" };
         return Err(format!("it lies outside the {whose}'s folder"));
@@ -67,7 +71,7 @@ fn read_below(folder: &Folder, place: &str, name: &str) -> Result<Arc<str>, Stri
         return Err(format!("it lies in {STATE_FOLDER}, which is Plumb's own"));
     }
     let found = std::fs::metadata(&path).map_err(cannot)?;
-    if name.ends_with('/') {
+    if let FileRequest::Listing(_) = request {
         return listing(&path).map(Arc::from);
     }
     if !found.is_file() {
@@ -77,7 +81,11 @@ fn read_below(folder: &Folder, place: &str, name: &str) -> Result<Arc<str>, Stri
         return Err("it is larger than 1 MiB".to_owned());
     }
     let bytes = std::fs::read(&path).map_err(cannot)?;
-    String::from_utf8(bytes).map(Arc::from).map_err(|_| "it is not UTF-8 text".to_owned())
+    if let FileRequest::Bytes(_) = request {
+        return Ok(STANDARD.encode(bytes).into());
+    }
+    let no_text = "it is not UTF-8 text: filebase64(…) reads files of bytes";
+    String::from_utf8(bytes).map(Arc::from).map_err(|_| no_text.to_owned())
 }
 
 /// The paths of the files in a folder and below it, in order, one a line. Links, and what Plumb keeps for itself, are
@@ -159,5 +167,15 @@ mod tests {
         assert_eq!(read(&folder, "etc/").unwrap_err(), "it lies outside the spec's folder");
         assert!(read(&folder, "none/").unwrap_err().starts_with("cannot read it"));
         assert!(read(&folder, "a.txt/").is_err());
+    }
+
+    #[test]
+    fn bytes_are_read_in_base64() {
+        let (_dir, folder) = folder(&[("a.bin", b"\xff\x00"), ("a.txt", b"ok")]);
+        assert_eq!(&*read(&folder, "base64:a.bin").unwrap(), "/wA=");
+        assert_eq!(&*read(&folder, "base64:a.txt").unwrap(), "b2s=");
+        let said = read(&folder, "a.bin").unwrap_err();
+        assert_eq!(said, "it is not UTF-8 text: filebase64(…) reads files of bytes");
+        assert!(read(&folder, "base64:../a.bin").is_err());
     }
 }

@@ -39,8 +39,10 @@ impl Scope for Examples {
     }
 
     fn file(&self, path: &str) -> Result<Arc<str>, String> {
-        if path == "conf/" {
-            return Ok("a.txt\nb.txt\nx.json".into());
+        match path {
+            "conf/" => return Ok("a.txt\nb.txt\nx.json".into()),
+            "base64:prompt.txt" => return Ok("QmUgYnJpZWYuCg==".into()),
+            _ => {}
         }
         let file = FILES.iter().find(|(name, _)| *name == path);
         file.map(|(_, text)| Arc::from(*text)).ok_or_else(|| "no such file".to_owned())

@@ -27,7 +27,7 @@ type = "integer"
 default = 2
 
 [local]
-label = '${var.region}-${var.size} ${file("note.txt")}'
+label = '${var.region}-${var.size} ${file("note.txt")} ${filebase64("logo.bin")}'
 
 [resource.value.a]
 input = "${local.label}"
@@ -47,6 +47,7 @@ fn project() -> Project {
     let project = Project::new(SPEC);
     project.write("modules/net/net.plumb.toml", NET);
     project.write("modules/net/note.txt", "hello");
+    std::fs::write(project.path("modules/net/logo.bin"), [0xff, 0, 0xfe]).unwrap();
     project
 }
 
@@ -70,7 +71,10 @@ fn a_saved_plan_holds_its_modules_and_their_files() {
          module.net[\"us\"].value.b[\"x\"]\nmodule.net[\"us\"].value.b[\"y\"]\n"
     );
     let labels = project.run(&["output", "labels"]).expect(0).stdout;
-    assert!(labels.contains("EU-1-2 hello") && labels.contains("US-2-2 hello"), "{labels}");
+    assert!(
+        labels.contains("EU-1-2 hello /wD+") && labels.contains("US-2-2 hello /wD+"),
+        "{labels}"
+    );
 }
 
 #[test]
