@@ -36,7 +36,7 @@ pub(crate) fn run(base: &Path, args: &FolderArg, output: &Output) -> Result<Stat
             }
             let found = folder.join(&*name);
             return Err(CommandError::new(format!("there is a spec already: {}", found.display()))
-                .help("give another folder: `plumb init DIR`"));
+                .help("`plumb validate` says whether it can be read; for another spec, give another folder: `plumb init DIR`"));
         }
     }
     let path = folder.join("plumb.toml");
