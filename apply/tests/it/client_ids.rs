@@ -129,7 +129,7 @@ async fn a_name_that_a_create_in_doubt_may_give_is_taken_by_nobody_else() {
         assert!(text.contains("key.b waits for key.a, which may get its name"), "{text}");
         world.apply(&key("b", "n", "")).await.unwrap();
         assert!(world.cloud.names("key").is_empty(), "{identity:?}");
-        // No create in doubt may give another name, so `key.b` is created under it.
+        // The doubt is about one name only: under another name, `key.b` is created.
         let text = world.plan_text(&key("b", "m", "")).await;
         assert!(text.contains("= create key.b"), "{text}");
         tokio::time::sleep(Duration::from_mins(10)).await;
