@@ -187,8 +187,8 @@ fn renamed_below(zone: &str, middle: &str) -> String {
     disk("base", zone, "") + &unit(middle, "${disk.base.id}", "") + &unit("user", "", &named)
 }
 
-/// The steps of a plan wait for each other in a circle. The plan gives up the wait of a delete for a reference
-/// that the API does not insist on, and keeps those that it insists on (`holds`).
+/// The steps of a plan wait for each other in a circle. The plan gives up the wait of a delete for a
+/// reference that the API does not insist on, and keeps those that it insists on (`holds`).
 #[tokio::test(start_paused = true)]
 async fn what_the_api_insists_on_gives_way_last() {
     let mut world = World::new();

@@ -158,8 +158,8 @@ async fn a_token_that_is_shown_once_is_there_for_the_whole_run() {
     }
 }
 
-/// The plan says that an attribute is known after apply, and no answer shows it. The step that needs it fails,
-/// and does not send null.
+/// The plan says that an attribute is known after apply, and no answer shows it. The step that needs it
+/// fails, and does not send null.
 #[tokio::test(start_paused = true)]
 async fn what_no_answer_shows_is_not_null() {
     let spec = "[resource.vault.v]\nname = \"v\"\n\
