@@ -380,7 +380,7 @@ async fn a_replace_that_stopped_after_its_create_goes_on() {
 }
 
 /// A rule on deletes also refuses a replace, which deletes the old object. A rule that cannot be evaluated
-/// refuses both.
+/// refuses the delete and the replace, too.
 #[tokio::test(start_paused = true)]
 async fn a_rule_of_deletes_holds_for_a_replace() {
     for (assert, said) in [
