@@ -68,7 +68,7 @@ async fn a_create_that_was_refused_because_of_itself_is_not_lost() {
     assert_eq!(world.cloud.names("disk"), ["d"]);
 }
 
-/// Makes the first create get lost before its effect; returns the nonce that it bore.
+/// Loses the first create before its effect. Returns the nonce of that create.
 async fn lost_create(world: &World) -> String {
     world.cloud.strike(0, Fault::LostBefore);
     world.apply(DISK).await.unwrap();

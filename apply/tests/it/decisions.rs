@@ -2,7 +2,7 @@
 //! the API may come before it, and it is applied: it does only what a new plan would do, and it is refused
 //! only if something came before it.
 //!
-//! `PLUMB_LONG_DECISIONS=20000 cargo test -p apply --test it decisions` draws more.
+//! `PLUMB_LONG_DECISIONS=20000 cargo test -p apply --test it decisions` draws 20,000 specs.
 
 use std::fmt::Write as _;
 

@@ -127,7 +127,7 @@ fn gone(options: Options) -> Options {
     Options { mode: Mode::Destroy, ..options }
 }
 
-/// A chain: the unit uses the image, and `other` uses nothing.
+/// A spec in which the unit uses the image, and the disk `other` uses nothing.
 const CHAIN: &str = r#"
 [resource.image.base]
 name = "base"

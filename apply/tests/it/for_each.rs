@@ -1,4 +1,4 @@
-//! Blocks with `for_each` that are referred to as a whole, whose instances have secrets.
+//! References to a whole block with `for_each` whose instances have secrets.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Instances that are made for the instances of another block, and references whose key is known late.
+//! Instances that are made for the instances of another block, and references whose key is known only in a
+//! run.
 
 use engine::address::Address;
 use engine::plan::input::{Options, Target};

@@ -21,7 +21,7 @@ async fn an_object_that_goes_while_its_delete_is_in_doubt() {
     world.cloud.fail_reads(2);
     let report = world.apply("[local]\n").await.unwrap();
     assert_eq!(report.in_doubt.len(), 1);
-    // The next look-up fails as well, while the refresh sees that the object is gone.
+    // The next search for the effect of the delete fails as well, while the refresh sees that the disk is gone.
     world.apply("[local]\n").await.unwrap();
     converges(&world, "[local]\n").await;
 }
@@ -184,7 +184,7 @@ async fn what_waits_for_a_doubt_keeps_what_it_uses() {
         format!("{DISK}{}disk_id = \"${{disk.d.id}}\"\n", SERVED.replace("thin", kind))
     };
     world.apply(&spec("thin")).await.unwrap();
-    // The new image is there, and the unit does not follow it yet.
+    // The new image is made, and the update that gives it to the unit is refused.
     world.cloud.strike(1, Fault::Refused);
     world.apply(&spec("full")).await.unwrap();
     world.cloud.strike(0, Fault::LostBefore);

@@ -8,7 +8,7 @@ use engine::work::Workers;
 
 use crate::world::World;
 
-/// A number of blocks that is too large for one part of the planner's work.
+/// A number of blocks that is larger than one batch of the planner.
 const MANY: usize = 9_000;
 
 /// Workers that do each part on a thread of its own, and start the last part first.

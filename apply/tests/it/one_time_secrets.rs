@@ -27,11 +27,11 @@ pub(crate) struct Vaults {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shows {
-    /// The answer to the create shows the token and the host.
+    /// Only the answer to the create shows the token and the host.
     Create,
-    /// Nothing but a read shows them.
+    /// Only a read shows them.
     Read,
-    /// Nothing shows them.
+    /// No answer shows them.
     Nothing,
     /// Every answer shows them as null.
     Null,

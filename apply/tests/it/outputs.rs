@@ -63,8 +63,8 @@ fn with_output(value: &str) -> String {
     format!("{SPEC}[output.o]\nvalue = '{value}'\nsensitive = true\n")
 }
 
-/// The plan after an apply is empty, whether the output came with its object or later, and the state
-/// keeps a fingerprint.
+/// The plan after an apply is empty, whether the output came with its object or later. The state has a
+/// fingerprint of the secret.
 #[tokio::test(start_paused = true)]
 async fn an_output_of_a_secret_settles_at_once() {
     for value in [

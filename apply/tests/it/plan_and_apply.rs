@@ -187,7 +187,7 @@ async fn an_empty_key_is_refused_and_one_that_is_there_is_read() {
     let spec = |keys: &str| format!("[resource.value.v]\nfor_each = [{keys}]\ninput = \"x\"\n");
     let text = world.plan_text(&spec("\"a\", \"\"")).await;
     assert_eq!(text, "error:2: for_each cannot be used\n");
-    // An earlier version made objects for such keys, and its states and journals are read.
+    // An earlier version of Plumb made objects for such keys, and its states and journals can be read.
     let text = serde_json::to_string("value.v[\"\"]").unwrap();
     let address: engine::address::Address = serde_json::from_str(&text).unwrap();
     assert_eq!(serde_json::to_string(&address).unwrap(), text);

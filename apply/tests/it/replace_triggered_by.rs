@@ -75,7 +75,7 @@ async fn a_replace_that_failed_is_planned_again() {
     for trigger in ["image.i", "image.i.name", "value.rel.output"] {
         let world = World::new();
         world.apply(&spec(1, trigger)).await.unwrap();
-        // The update of the image goes through; the drain of the unit does not.
+        // The update of the image succeeds, and the drain of the unit is refused.
         world.cloud.strike(1, Fault::Refused);
         let report = world.apply(&spec(2, trigger)).await.unwrap();
         let failed: Vec<String> = report.failures.iter().map(|f| f.address.to_string()).collect();

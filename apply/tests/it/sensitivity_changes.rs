@@ -175,8 +175,8 @@ async fn what_the_schema_calls_a_secret_now_is_one() {
             image.attributes.get_mut("kind").unwrap().sensitive = true;
         });
         let (plan, found, _) = world.plan_with(&spec, &options).await;
-        // Only the values of changes, drift and the state are checked here. Other tests check that no plan file has
-        // the secrets of the spec itself.
+        // A spec that has the secret in clear itself makes a plan that cannot be saved without a key, which other
+        // tests check. Only changes, drift and the seen records are checked here.
         let shown = plan.changes.iter().map(|it| (&it.before, &it.after)).collect::<Vec<_>>();
         let shown = format!("{shown:?}{:?}{:?}", plan.drift, plan.seen);
         assert!(!shown.contains("CANARY"), "{spec}: {shown}");

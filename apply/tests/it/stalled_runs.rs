@@ -36,7 +36,7 @@ enum Pause {
     Still,
     /// Each append takes six seconds, and no other run takes the place.
     Slow,
-    /// The machine sleeps for an hour, and only the clock of the day goes on.
+    /// The machine sleeps for an hour, and only the wall clock goes on.
     Asleep(Arc<AtomicU64>),
 }
 

@@ -316,7 +316,8 @@ async fn a_move_goes_on_only_to_the_place_that_it_began_with() {
         let holder = Holder { run: run.to_owned(), ..holder() };
         migrate(&mortal(&old), &mortal(new), &holder).await
     };
-    // The first move is killed after its copy, and the second, to the other store, after it left the old store.
+    // The first move is killed after its copy. The second, to the other store, is killed after it left the
+    // old store.
     attempt(&wrong, "first", 2).await.unwrap_err();
     attempt(&right, "second", 3).await.unwrap_err();
     assert!(!is_live(&old).await && !is_live(&right).await);

@@ -83,8 +83,8 @@ async fn a_lost_create_does_not_take_what_bore_its_name_a_moment_ago() {
     world.apply(FIRST).await.unwrap();
     let busy = Busy::new(&world, Duration::ZERO);
     *busy.behind.lock().unwrap() = world.cloud.list("key").await.unwrap();
-    // The old key is deleted, and the answer to the create of the new key is lost. The first search after that
-    // still shows the old key.
+    // The old key is deleted, and the answer to the create of the new key is lost. The first search after
+    // that still shows the old key.
     world.cloud.strike(1, Fault::LostAfter);
     let other = FIRST.replace("key.a", "key.b");
     let providers = world.providers_with(Arc::new(busy));

@@ -27,8 +27,8 @@ impl Versions {
         Self(world.cloud.clone())
     }
 
-    /// Adds `by` to the version of the only object, as a change of it does. Returns the version, or 0 if there
-    /// is no object.
+    /// Adds `by` to the version of the only object, as a change of it does. Returns the version, or 0 if
+    /// there is no object.
     fn version(&self, by: i64) -> i64 {
         let mut shared = self.0.shared.lock().unwrap();
         let Some(object) = shared.objects.values_mut().next() else { return 0 };
