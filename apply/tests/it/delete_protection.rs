@@ -64,7 +64,7 @@ async fn what_a_gone_key_would_say_is_not_guessed() {
     assert!(text.contains(r#"error:5: value.v["eu"] is protected"#), "{text}");
     assert_eq!(text.matches("error").count(), 1, "{text}");
 
-    // So can a condition whose result does not depend on the value.
+    // A condition whose result does not depend on the value can be evaluated, too.
     let open = without.replace("each.value == \"prod\"", "false && each.value == \"prod\"");
     let text = world.plan_text(&open).await;
     assert!(text.contains(r#"delete value.v["eu"]"#), "{text}");

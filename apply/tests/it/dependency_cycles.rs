@@ -29,7 +29,7 @@ async fn applied(spec: &str) -> World {
     world
 }
 
-/// Returns the addresses that an address depends on by the state.
+/// Returns the dependencies that the state has for an address.
 async fn dependencies(world: &World, address: &str) -> Vec<String> {
     let address: Address = address.parse().unwrap();
     let snapshot = world.state().await;

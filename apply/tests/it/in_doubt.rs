@@ -21,7 +21,7 @@ async fn an_object_that_goes_while_its_delete_is_in_doubt() {
     world.cloud.fail_reads(2);
     let report = world.apply("[local]\n").await.unwrap();
     assert_eq!(report.in_doubt.len(), 1);
-    // The next search for the effect of the delete fails as well, while the refresh sees that the disk is gone.
+    // The next check of the delete in doubt fails as well, while the refresh sees that the disk is gone.
     world.apply("[local]\n").await.unwrap();
     converges(&world, "[local]\n").await;
 }

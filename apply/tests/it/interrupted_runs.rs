@@ -245,8 +245,8 @@ async fn a_leftover_is_never_retained() {
     assert_eq!(world.cloud.names("disk"), ["d"]);
 }
 
-/// A delete has drained the unit. The plan refuses to retain it, because it would stay drained, until a run
-/// has given it its workers back.
+/// A delete has drained the unit. The plan refuses to retain the unit, which would stay drained. Once a run
+/// has given the unit its workers back, a plan can retain it.
 #[tokio::test(start_paused = true)]
 async fn what_was_drained_is_given_back_before_it_is_retained() {
     let world = World::new();
@@ -270,7 +270,7 @@ async fn what_was_drained_is_given_back_before_it_is_retained() {
 }
 
 /// The spec gets an image for the unit after the create began, and the calls of the create cannot send it.
-/// An update sends it after them.
+/// An update sends the image after those calls.
 #[tokio::test(start_paused = true)]
 async fn what_a_begun_create_cannot_send_an_update_sends() {
     for (call, fault) in [(1, Fault::Refused), (1, Fault::LostBefore), (1, Fault::LostAfter)] {
@@ -326,7 +326,8 @@ async fn what_was_stopped_and_is_wanted_again_is_started() {
     }
 }
 
-/// The start in the next run is refused, too. The run after that starts the host.
+/// The delete of a stopped host is refused, and so is the start in the next run. The run after that starts
+/// the host.
 #[tokio::test(start_paused = true)]
 async fn a_start_after_a_delete_that_was_cut_short_is_made_until_it_is_done() {
     let mut world = World::new();

@@ -12,8 +12,8 @@ use crate::one_time_secrets::attribute;
 use crate::world::{World, as_file, show};
 use crate::{null_references, secrets};
 
-/// The values of the token before and after it becomes a secret: one that is too short to be recognised in
-/// another place, and one that changes.
+/// Pairs of the token's values before and after it becomes a secret. The first pair is a value that is too
+/// short to be recognised in another place, and the second is a value that changes.
 const VALUES: [(&str, &str); 2] = [("7731", "7731"), ("Old-CANARY-31", "New-CANARY-32")];
 
 const VARIABLE: &str = "[variable.tok]\ntype = \"string\"\nsensitive = true\n";
@@ -175,8 +175,8 @@ async fn what_the_schema_calls_a_secret_now_is_one() {
             image.attributes.get_mut("kind").unwrap().sensitive = true;
         });
         let (plan, found, _) = world.plan_with(&spec, &options).await;
-        // A spec that has the secret in clear itself makes a plan that cannot be saved without a key, which other
-        // tests check. Only changes, drift and the seen records are checked here.
+        // A plan of a spec that has the secret itself in clear cannot be saved without a key. Other tests
+        // check that; this one checks changes, drift and seen records.
         let shown = plan.changes.iter().map(|it| (&it.before, &it.after)).collect::<Vec<_>>();
         let shown = format!("{shown:?}{:?}{:?}", plan.drift, plan.seen);
         assert!(!shown.contains("CANARY"), "{spec}: {shown}");
