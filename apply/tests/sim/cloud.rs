@@ -29,11 +29,11 @@ pub(crate) const SETTLE_MS: u64 = 10_000;
 pub(crate) const FRESH_MS: u64 = 30_000;
 
 /// The time in milliseconds within which a request takes effect, if it takes effect at all. Some creates take
-/// longer: see [`VERY_LATE_MS`] and [`ACCEPTED_MS`].
+/// longer: see `VERY_LATE_MS` and `ACCEPTED_MS`.
 pub(crate) const LATE_MS: u64 = 90_000;
 
-/// The longest time after which a lost create takes effect, in milliseconds: 20 days. Plumb looks for its
-/// one-time name for longer.
+/// The longest time after which a create takes effect, in milliseconds: 20 days. Plumb looks for its one-time
+/// name for longer.
 pub(crate) const VERY_LATE_MS: u64 = 20 * 24 * 60 * 60 * 1_000;
 
 /// The longest extra delay of a create that is recorded as accepted, in milliseconds.
@@ -67,7 +67,7 @@ impl Live {
         self.attributes.get(name).and_then(Value::as_str)
     }
 
-    /// Returns true if an attribute has this value. Null, an empty text and [`PUBLIC`] all mean that there is
+    /// Returns true if an attribute has this value. Null, an empty text and `PUBLIC` all mean that there is
     /// no value.
     pub(crate) fn has(&self, name: &str, value: &Value) -> bool {
         let is_none = |value: &Value| match value {
@@ -96,6 +96,7 @@ pub(crate) struct Request {
     pub(crate) sent: Attributes,
     /// The address in the durable record of the call.
     pub(crate) address: String,
+    /// The run and the id of the call; None if no durable record names it.
     pub(crate) call: Option<(usize, CallId)>,
     /// The word for the request in the trace, such as `create` or `change`.
     pub(crate) words: &'static str,
@@ -115,6 +116,7 @@ pub(crate) struct Intent {
     pub(crate) ended: bool,
     /// True if the call was sent.
     pub(crate) was_sent: bool,
+    /// The doubt that is recorded about the call.
     pub(crate) doubt: Doubt,
 }
 
@@ -152,6 +154,7 @@ pub(crate) struct Cloud {
     doubled: BTreeSet<Nonce>,
     /// The calls that took effect.
     happened: BTreeSet<(usize, CallId)>,
+    /// The calls that were answered, and whose record says that they had no effect.
     denied: BTreeSet<(usize, CallId)>,
     /// The calls that the server executed twice.
     repeated: BTreeSet<(usize, CallId)>,
@@ -167,7 +170,7 @@ pub(crate) struct Cloud {
     /// The time until which an endpoint without workers still has pods, or an image still counts as used, in
     /// milliseconds.
     lingering: BTreeMap<ObjectId, u64>,
-    /// The objects that a late request or a stranger touched: nobody can order that with what runs do.
+    /// The objects that a late request or a stranger touched, in no known order with the calls of runs.
     disordered: BTreeSet<ObjectId>,
     pub(crate) counts: BTreeMap<&'static str, u64>,
     hash: u64,
@@ -290,8 +293,8 @@ impl Cloud {
         }
     }
 
-    /// Returns true if a run has an accepted create of a key or a ticket without an end. These have no
-    /// one-time name, so Plumb gives such a create up only after an hour.
+    /// Returns true if an accepted create of a key or a ticket has no recorded end. Such an object has no
+    /// one-time name, and Plumb gives up its create only after an hour.
     pub(crate) fn awaits_what_was_accepted(&self) -> bool {
         let is_chosen = |ty: &str| [keys::TYPE, tickets::TYPE].contains(&ty);
         self.open.iter().any(|intent| {
@@ -396,7 +399,7 @@ impl Cloud {
         self.lingering.clear();
     }
 
-    /// Notes that something touched an object in no order with what runs do.
+    /// Notes that something touched an object in no known order with the calls of runs.
     pub(crate) fn disorder(&mut self, id: ObjectId) {
         self.disordered.insert(id);
     }
