@@ -23,7 +23,7 @@ impl Runner {
         Error::new(Kind::InDoubt, why)
     }
 
-    /// Lets time pass for a look at the cloud. The look may fail.
+    /// Waits as long as a look at the cloud takes. The look may fail.
     async fn look(&self, what: &str) -> Result<(), Error> {
         self.boundary(what).await;
         self.latency().await;

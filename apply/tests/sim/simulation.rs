@@ -241,7 +241,7 @@ impl Simulation {
         tokio::join!(one, two, withdraws, meddles);
     }
 
-    /// Cuts the power in most cases in which the state is on a disk. It is called for a process that died.
+    /// Cuts the power after a process died, in 70% of the cases in which the state is on a disk.
     fn lose_power(&self, run: &RunPlan) {
         let mut rng = Rng::new(run.seed ^ 0xc0);
         if let Place::Disk(disk) = &self.store

@@ -25,7 +25,7 @@ use crate::port::Wire as OnTheWire;
 use crate::runner::Runner;
 use crate::service::{self, Asked, Understood, body, empty, page};
 
-/// The time below which a template counts as used after an endpoint lets go of it, in milliseconds.
+/// The longest time for which a template counts as used after an endpoint let go of it, in milliseconds.
 const USED_MS: u64 = 20_000;
 
 tokio::task_local! {
