@@ -1,7 +1,7 @@
 //! The two harnesses. At the provider port the types are those of `shapes`; at the wire they are those of the
 //! descriptor of the serverless service.
 //!
-//! The simulated cloud has the names of the port (disks, images, units). They are translated where a spec, a
+//! The simulated cloud uses the names of the port (disks, images, units). They are translated where a spec, a
 //! state or a request shows them.
 
 use std::collections::BTreeSet;
@@ -71,7 +71,7 @@ pub(crate) fn descriptor() -> Arc<Descriptor> {
 }
 
 /// Returns the types at the port with disks that have to be mounted after they are made, and again after they
-/// are changed. The mount sends nothing and shows nowhere; then it waits.
+/// are changed. The call that mounts a disk sends nothing and changes no attribute; then the phase waits.
 fn mounted(plain: &ProviderSchema) -> Arc<ProviderSchema> {
     let mut schema = plain.clone();
     let disk = Arc::make_mut(schema.types.get_mut("disk").unwrap());

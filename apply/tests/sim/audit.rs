@@ -51,7 +51,7 @@ pub(crate) struct Meant {
     pub(crate) call: Option<(usize, CallId)>,
 }
 
-/// The caller of a call, as a violation names it.
+/// The run and the call, as a violation names them.
 #[derive(Clone, Copy)]
 pub(crate) struct Who<'a> {
     run: usize,

@@ -62,7 +62,7 @@ pub(crate) enum Bug {
     DeltaInsteadOfValue,
     ManagedIsChanged,
     RepeatWhatThePlanSaw,
-    // What a run is given.
+    // The inputs and the course of a run.
     SameNonce,
     NoRecovery,
     StalePlan,
@@ -222,7 +222,7 @@ pub(crate) fn plan(bug: Option<Bug>, plan: &mut Plan, state: &Snapshot, now_ms: 
             }
         }
         Some(Bug::ReverseOrder) => {
-            // A delete that waits for no step comes before the other steps of its address.
+            // A delete that waits for no step may come before the steps that it should follow.
             for step in &mut plan.steps {
                 if step.phase.is_some_and(|phase| phase.kind == ProgramKind::Delete) {
                     step.needs.clear();
@@ -532,7 +532,7 @@ fn adopt_another(record: &mut Record) {
     }
 }
 
-/// Changes a record so that an absence was believed in 1970.
+/// Changes a record so that an absence counts as believed at time 0, in 1970.
 fn forget_when(record: &mut Record) {
     if let Record::Resolved { resolution: Resolution::Absent { at_ms }, .. } = record {
         *at_ms = 0;

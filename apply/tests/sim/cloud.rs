@@ -106,7 +106,7 @@ pub(crate) struct Request {
 /// that lag.
 pub(crate) type Objects = BTreeMap<ObjectId, Arc<Live>>;
 
-/// A durable record that a call starts, and what is known of its end.
+/// A durable `Started` record, and what is known of the end of its call.
 #[derive(Clone)]
 pub(crate) struct Intent {
     pub(crate) run: usize,
@@ -130,7 +130,7 @@ pub(crate) enum Doubt {
     Accepted,
 }
 
-/// The simulated cloud, with the records of all runs and the checks that need both.
+/// The simulated cloud, with what is known of the records of all runs.
 pub(crate) struct Cloud {
     pub(crate) objects: Objects,
     /// The objects of strangers, as they were made.
@@ -141,14 +141,14 @@ pub(crate) struct Cloud {
     /// The time at which each object was made, in milliseconds since the start of the simulation. Offered
     /// objects have no such time.
     born: BTreeMap<ObjectId, u64>,
-    /// The durable intents of which their own run has recorded no end. An intent stays here if another run
-    /// recorded its end.
+    /// The durable intents whose own run has recorded no end. An intent stays here if another run recorded
+    /// its end.
     pub(crate) open: Vec<Intent>,
     /// The lineage, the serial and the next call number of the state after the last run; None if there was no
     /// state.
     pub(crate) last: Option<(String, u64, u64)>,
-    /// The same of the state that a store last confirmed as durable. A power cut takes nothing that was
-    /// confirmed.
+    /// The same three for the state that a store last confirmed as durable. A power cut takes nothing away
+    /// that was confirmed.
     pub(crate) told: Option<(String, u64, u64)>,
     /// The one-time names of creates that the server executed twice.
     doubled: BTreeSet<Nonce>,

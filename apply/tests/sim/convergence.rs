@@ -66,7 +66,7 @@ impl Simulation {
     }
 
     /// Checks that a plan right after a run that reports success is empty. The check is left out if something
-    /// happened that the run could not know of, or if lists showed the run too little.
+    /// happened that the run could not know of, or if a look of the run lagged or left objects out.
     pub(crate) async fn is_over(&self, runner: &Arc<Runner>, end: &End) {
         let End::Done(report, plan) = end else { return };
         let saw_all = {

@@ -1,7 +1,7 @@
 //! One crash at every boundary of small plans: each write, call, answer and disk operation.
 //!
-//! No other fault strikes, so a failure comes from that one crash. The boundaries are counted, so that a
-//! boundary that a run no longer passes shows.
+//! No other fault strikes, so a failure comes from that one crash. The boundaries are counted, and the test
+//! fails for a plan with fewer than 12, so that lost boundaries show.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

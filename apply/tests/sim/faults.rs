@@ -3,7 +3,8 @@
 
 use crate::rng::Rng;
 
-/// The class that a random stream of its own draws, so that it does not change the other draws of a seed.
+/// The class that is drawn from a random stream of its own, so that it does not change the other draws of a
+/// seed.
 const DRAWN_APART: &str = "accepted";
 
 /// The rates of faults in a thousand, for each call or write.

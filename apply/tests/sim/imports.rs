@@ -190,7 +190,7 @@ impl Cloud {
         self.asked_for.extend(imported);
     }
 
-    /// Makes the objects ours that durable records take over.
+    /// Notes durable records that take objects over: these objects are ours from now on.
     pub(crate) fn adopted(&mut self, run: usize, records: &[Record]) {
         for record in records {
             if let Record::Adopted { address, object, deposed: false, .. } = record {
@@ -199,8 +199,7 @@ impl Cloud {
         }
     }
 
-    /// Makes the objects ours that a state names and that a spec asked for. An object that no spec asked for
-    /// is a violation.
+    /// Notes that all objects that a state names are ours. An object that no spec asked for is a violation.
     pub(crate) fn take_over_what(&mut self, snapshot: &Snapshot) {
         if self.asked_for.is_empty() {
             return;

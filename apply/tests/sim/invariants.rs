@@ -36,7 +36,8 @@ pub(crate) async fn durable(simulation: &Simulation) -> Option<Snapshot> {
 }
 
 /// Checks after a run that the durable state names every object that exists because of a run, that it shows
-/// no secret, and that it follows from the state before.
+/// no secret, and that it follows from the state before. Also checks that no object of a stranger was
+/// touched.
 pub(crate) async fn after_run(simulation: &Simulation, number: usize) {
     let snapshot = durable(simulation).await;
     let (mut ids, mut nonces) = (BTreeSet::<ObjectId>::new(), Vec::<Nonce>::new());

@@ -48,7 +48,7 @@ pub(crate) fn draw(seed: u64, runs: &mut [RunPlan]) {
 #[derive(Default)]
 pub(crate) struct Drawn {
     pub(crate) keys: Keys,
-    /// The key that last had each name. A name passes only to keys with higher numbers. So names never pass
+    /// The key that last had each name. A name never passes to a key with a lower number. So names never pass
     /// in a circle, whichever runs fail: a plan refuses a circle.
     bearers: BTreeMap<&'static str, u8>,
 }

@@ -46,7 +46,7 @@ pub(crate) type Prepared = Arc<(Config, Graph)>;
 struct Opened {
     session: Session,
     plan: Plan,
-    /// The moment before the run looked at live objects for the plan.
+    /// The moment right before the run looked at live objects for the plan.
     looked_at: Moment,
 }
 

@@ -263,7 +263,7 @@ impl Runner {
             self.note("  still waiting");
             return Err(Error::new(Kind::StillWaiting, "it is not ready"));
         }
-        // Some answers do not show what was made.
+        // Some answers do not show the object.
         if self.strikes("bare", self.rates.bare) {
             self.note("  bare");
             return Ok(Reply { object: None });

@@ -77,7 +77,7 @@ impl Ended<'_> {
         let mut found = self.each_step_is_told(&tale);
         found.extend(self.counts_fit(&tale));
         found.extend(self.doubts_are_open(&cloud));
-        // If another run drove this one out, that run may have changed since what this one was told.
+        // If another run drove this one out, the other run may have changed objects since.
         if self.is_whole && !self.runner.fenced.load(Ordering::Relaxed) {
             for change in self.done(&tale) {
                 found.extend(self.is_carried_out(&cloud, change));

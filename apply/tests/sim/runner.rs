@@ -230,7 +230,7 @@ impl Runner {
 
     /// Draws the time in milliseconds after which a request takes effect whose client gave up. A create may
     /// take effect after weeks, for example when a queue is cleared or a backup is put back. Plumb looks for
-    /// its one-time name for that long.
+    /// its one-time name for longer.
     pub(crate) fn late_by(&self, request: &Request) -> u64 {
         self.with_rng(|rng| {
             let after = rng.below(LATE_MS);

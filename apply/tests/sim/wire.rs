@@ -56,13 +56,13 @@ pub(crate) fn provider(runner: &Arc<Runner>, bug: Option<Bug>) -> Overseen {
     Overseen { runner: runner.clone(), inner }
 }
 
-/// The real provider of a runner. For each request it is known which call at the port the request is for.
+/// The real provider of a runner. It notes for each request which call at the port the request is for.
 pub(crate) struct Overseen {
     runner: Arc<Runner>,
     inner: HttpProvider,
 }
 
-/// The send permit of a process. A process that stands still gets it only after that time.
+/// The send permit of a call at the port. A process that stands still gets it only after it goes on.
 struct Awake<'a> {
     runner: &'a Runner,
     permit: &'a dyn SendPermit,
@@ -313,7 +313,7 @@ impl Line {
             made.arrived.store(true, Ordering::Relaxed);
             return noise.answer(asked);
         }
-        // Some answers do not show what was made.
+        // Some answers do not show the object.
         if answer.status < 300 && asked.alias.is_none() && runner.strikes("bare", runner.rates.bare)
         {
             runner.note("  bare");
@@ -349,7 +349,8 @@ impl Line {
         }
     }
 
-    /// Draws the faults that strike before a request can have an effect; None if no such fault strikes.
+    /// Draws the faults that strike before a request can have an effect. Returns the answer, or None if no
+    /// such fault strikes.
     fn refused_before(&self, asked: &Understood) -> Option<Result<Response, Broken>> {
         let runner = &*self.0;
         if runner.strikes("not_sent", runner.rates.not_sent) {
