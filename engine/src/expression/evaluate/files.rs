@@ -18,13 +18,13 @@ use crate::value::Value;
 
 impl Evaluator<'_> {
     pub(super) fn file(&mut self, argument: &Expr) -> Eval {
-        let text = self.content(argument, FileRequest::Text)?;
+        let text = self.content(argument, FileRequest::Text(""))?;
         Ok(Part::plain(Value::String(text)))
     }
 
     /// Returns the bytes of a file as a text, in the form of one function.
     pub(super) fn file_bytes(&mut self, argument: &Expr, shown: fn(&[u8]) -> String) -> Eval {
-        let text = self.content(argument, FileRequest::Bytes)?;
+        let text = self.content(argument, FileRequest::Bytes(""))?;
         let bytes = STANDARD
             .decode(&*text)
             .map_err(|_| stop(argument.range, "the bytes of the file are not in base64", None))?;
@@ -33,7 +33,7 @@ impl Evaluator<'_> {
 
     /// The paths in a folder that a pattern names.
     pub(super) fn file_set(&mut self, arguments: &[Expr]) -> Eval {
-        let paths = self.content(&arguments[0], FileRequest::Listing)?;
+        let paths = self.content(&arguments[0], FileRequest::Listing(""))?;
         let part = self.eval(&arguments[1])?;
         let place = arguments[1].range;
         let Value::String(pattern) = &part.value else {
@@ -55,7 +55,7 @@ impl Evaluator<'_> {
 
     /// The text of a file with its parts filled in: its names are those of the given values.
     pub(super) fn template_file(&mut self, arguments: &[Expr], range: Range) -> Eval {
-        let text = self.content(&arguments[0], FileRequest::Text)?;
+        let text = self.content(&arguments[0], FileRequest::Text(""))?;
         let values = self.eval(&arguments[1])?;
         let Value::Map(entries) = &values.value else {
             let message = "the values of a template are a map or an object whose names are known";
@@ -82,18 +82,14 @@ impl Evaluator<'_> {
         part.map_err(in_file)
     }
 
-    /// Returns the answer to a request of the spec for a file.
-    fn content(
-        &mut self,
-        argument: &Expr,
-        request: fn(&str) -> FileRequest<'_>,
-    ) -> Result<Arc<str>, Stop> {
+    /// Returns the answer to a request of the spec for a file. The argument is the path of the request.
+    fn content(&mut self, argument: &Expr, kind: FileRequest<'_>) -> Result<Arc<str>, Stop> {
         let part = self.eval(argument)?;
         self.looks_into(&part);
         let message = "the path of a file is text that stands in the spec";
         let no_path = || stop(argument.range, message, None);
         let Value::String(path) = &part.value else { return Err(no_path()) };
-        let found = match request(path).name() {
+        let found = match kind.with_path(path).name() {
             Some(name) => self.scope.file(&name),
             None => Err(format!("`{path}` is no path of a file")),
         };
