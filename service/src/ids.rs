@@ -7,7 +7,7 @@ const ALPHABET: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 /// The length of the ids of endpoints and workers.
 const LONG: usize = 14;
 
-/// Lowercase letters and digits, `length` of them, each equally likely.
+/// Returns `length` lowercase letters and digits, each equally likely.
 fn alphanumeric(length: usize) -> String {
     let mut text = String::with_capacity(length);
     let mut bytes = [0u8; 32];
