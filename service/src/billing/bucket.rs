@@ -41,7 +41,7 @@ impl Bucket {
 
     /// Returns the beginning of the bucket after the one that contains a time.
     pub(crate) fn next(self, ms: i64) -> i64 {
-        // An offset that is longer than any bucket of this kind and shorter than two of them.
+        // No bucket of this kind is longer than this, and two of them always are.
         let beyond = match self {
             Bucket::Hour => HOUR_MS,
             Bucket::Day => DAY_MS,

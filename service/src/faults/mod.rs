@@ -12,8 +12,7 @@
 //! | `op` | the calls, several separated by <code>&#124;</code>, as listed below; default `*` |
 //! | `nth` | only the n-th chosen call, counted from 1 |
 //! | `every` | each n-th chosen call |
-//! | `p`, `seed` | each chosen call with this probability; the same calls for the same seed
-//! (default 0) |
+//! | `p`, `seed` | each chosen call with this probability; the same calls for the same seed (default 0) |
 //! | `times` | at most this many times |
 //! | `kind` | the effect, as listed below; required |
 //!
@@ -21,8 +20,7 @@
 //! |---|---|
 //! | `*` | every call of a client |
 //! | `mutating`, `list` | mutating calls; lists |
-//! | `POST /networkvolumes`, `GET /networkvolumes/{id}`, … | a REST operation, also with a real id
-//! |
+//! | `POST /networkvolumes`, `GET /networkvolumes/{id}`, … | a REST operation, also with a real id |
 //! | `saveEndpoint`, `myself`, … | a GraphQL field |
 //! | `POST /run`, `GET /status`, … | an operation of the job API |
 //! | `GET /job-take`, … | a call of a worker to its channel |
