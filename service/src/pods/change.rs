@@ -103,7 +103,7 @@ fn choose_gpu(pod: &mut Pod, input: &PodInput) {
     pod.memory = pod.gpu_count.saturating_mul(input.min_ram_per_gpu.unwrap_or(MEMORY_PER_GPU));
 }
 
-/// Changes a pod. If a change of its container is made while it runs, it gets a new process.
+/// Changes a pod. A change of its container gives a running pod a new process.
 pub(crate) fn update(tx: &Tx<'_>, id: &str, input: PodInput) -> Result<Pod, Problem> {
     let old: Pod = objects::get(tx.conn, id)?;
     let container = template::settings(Some(old.container.clone()), input.container);

@@ -90,7 +90,7 @@ async fn run_once(app: &Arc<App>, run: &Arc<Run>) -> io::Result<ExitStatus> {
         () = run.stopping.cancelled() => {}
     }
     let limit = if app.draining.is_cancelled() { STOP_AT_END } else { STOP };
-    // If the process has ended meanwhile, nobody receives the order, and that is fine.
+    // A process that has ended meanwhile does not need the order.
     let _gone = orders.send(Order::Terminate);
     if let Ok(ended) = tokio::time::timeout(limit, &mut ending).await {
         return ended.ok_or_else(gone);

@@ -54,8 +54,8 @@ pub fn worker_guard_main(arguments: Vec<OsString>) -> ExitCode {
     let group = Pid::from_child(&child);
     std::thread::spawn(move || obey(group));
     let code = wait(child);
-    // Kills the processes that the worker has left. This comes before the command below, but after
-    // the worker's end, because an engine may need one of them to remove a container.
+    // Kills the processes that the worker has left in its group. Those that it has detached are
+    // killed after the command below: an engine may need one of them to remove a container.
     let _gone = kill_process_group(group, Signal::KILL);
     if let Some(after) = std::env::var_os(AFTER) {
         run_after(&after);

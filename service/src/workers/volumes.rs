@@ -74,8 +74,8 @@ impl Places {
             add(first, VOLUME_PATH.into());
             let path = wanted.template.as_ref().map(|template| template.volume_mount_path.as_str());
             let path = Path::new(path.unwrap_or(VOLUME_PATH));
-            // A template may have this path without anybody's choice, and this machine may have
-            // such a folder.
+            // This path may be the default, which nobody has chosen. A folder of this machine must
+            // not be covered by it.
             let is_in_the_way = path == Path::new(POD_PATH) && path.exists();
             if path != Path::new(VOLUME_PATH) && is_usable(path) && !is_in_the_way {
                 add(first, path.to_owned());

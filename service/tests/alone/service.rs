@@ -1,4 +1,4 @@
-//! The service alone, without the rest of Plumb: for tests that kill it and for the benchmark.
+//! The service without the rest of Plumb, for tests that kill it and for the benchmark.
 //!
 //! `service-alone serve DATA [KEY]`, and the two commands with which it starts workers.
 
