@@ -22,7 +22,7 @@ use crate::request_id;
 /// The status of a request that got no answer: cut by a fault, or the client left first.
 const NO_ANSWER: u16 = 0;
 
-/// The most bytes of one file of the log; there are two.
+/// The most bytes of one file of the log. There are at most two files.
 const FILE_MAX: u64 = 64 << 20;
 
 /// The open access log.
@@ -203,7 +203,8 @@ mod tests {
             (read("access.log.1"), read("access.log")),
             ("one\ntwo\n".into(), "three\n".into())
         );
-        // What an earlier run left counts, and a line longer than all is kept whole.
+        // The file's length from an earlier run counts, and a line that is longer than the limit is
+        // written whole.
         let mut lines = Lines::open(path, 10).unwrap();
         for line in ["four\n", "a longer line\n"] {
             lines.append(line).unwrap();

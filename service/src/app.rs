@@ -72,7 +72,7 @@ pub(crate) struct App {
     pub(crate) readiness: Readiness,
     /// The rates of the job API: its limits and the requests that count against them.
     pub(crate) rates: Rates,
-    /// The address of the job API, as clients call it.
+    /// The address of the job API for clients.
     pub(crate) queue_url: String,
     /// The address of the job API, as workers call it. It has no TLS, because the workers are on
     /// this machine.
@@ -262,7 +262,7 @@ impl App {
         endpoint.name.clone()
     }
 
-    /// The id of the one account.
+    /// Returns the id of the account, of which there is only one.
     #[expect(clippy::unused_self, reason = "an account belongs to a running service")]
     pub(crate) fn user_id(&self) -> &'static str {
         "user_000000000000000000000000001"

@@ -27,7 +27,7 @@ pub(crate) enum Principal {
     Limited {
         /// The name of the key.
         name: String,
-        /// Its rights.
+        /// The rights of the key.
         rights: Rights,
     },
 }

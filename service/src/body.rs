@@ -16,7 +16,7 @@ use crate::problem::{Kind, Problem};
 /// The largest body that the management APIs take.
 pub(crate) const BODY_MAX: usize = 1 << 20;
 
-/// The time for a client to send a body, beside the time that [`PACE`] gives it.
+/// The time for a client to send a body. For each [`PACE`] bytes there is a second more.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The slowest pace of a body, in bytes a second.

@@ -84,7 +84,7 @@ pub(crate) fn take_rate(app: &App) -> Result<(), Problem> {
     app.take_rate().0
 }
 
-/// Refuses a request of REST whose key does not allow it.
+/// Refuses a REST request whose key does not allow it.
 fn admit(app: &App, request: &Request, call: &Call) -> Result<(), Problem> {
     let principal = app.keys.authenticate(Interface::Rest, request.headers(), request.uri())?;
     principal.permit(rest_access(call))

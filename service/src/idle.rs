@@ -16,7 +16,7 @@ use axum::body::{Body, Bytes};
 use hyper::body::{Frame, SizeHint};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-/// All connections.
+/// All connections of the service.
 pub(crate) struct Connections {
     /// The number of connections above which idle ones are closed.
     room: usize,
@@ -146,7 +146,7 @@ impl Drop for Use {
     }
 }
 
-/// The body of an answer, whose connection is in use until all of it is sent.
+/// The body of an answer. The connection is in use until all of it is sent.
 pub(crate) struct Answer {
     body: Body,
     _used: Use,

@@ -53,10 +53,10 @@ pub struct Rights {
     /// True if the key reads only.
     #[serde(default)]
     pub read_only: bool,
-    /// The one interface that takes the key.
+    /// The only interface that takes the key; `None` means all.
     #[serde(default)]
     pub interface: Option<Interface>,
-    /// The one endpoint that takes the key: its job API, and nothing else.
+    /// The only endpoint whose job API takes the key; `None` means no such limit.
     #[serde(default)]
     pub endpoint: Option<String>,
 }
@@ -108,7 +108,7 @@ pub struct KeyRecord {
     pub name: String,
     /// The rights of the key.
     pub rights: Rights,
-    /// The time of its creation in milliseconds since 1970.
+    /// The time when the key was created, in milliseconds since 1970.
     pub created_at: i64,
     digest: blake3_hex::Digest,
 }

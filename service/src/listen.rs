@@ -58,7 +58,7 @@ struct CutOnRequest;
 pub(crate) struct Entrance {
     /// The socket.
     pub(crate) listener: TcpListener,
-    /// The TLS of its connections; `None` is plain HTTP.
+    /// The TLS of the connections; `None` means plain HTTP.
     pub(crate) tls: Option<TlsAcceptor>,
 }
 

@@ -20,7 +20,7 @@ pub enum LogLevel {
 /// One line of the log.
 #[derive(Debug, Clone, Copy)]
 pub struct LogLine<'a> {
-    /// Its weight.
+    /// The weight of the line.
     pub level: LogLevel,
     /// The id of the request during whose handling the line was written; `None` outside of
     /// requests.

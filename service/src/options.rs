@@ -15,7 +15,7 @@ use crate::{Fault, Origin, Quirk, RateLimits, TlsFiles, WorkerLimits};
 #[derive(Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct Options {
-    /// The address to listen at. Loopback unless the caller says otherwise; port 0 takes a free one.
+    /// The address to listen at. The default is loopback; port 0 takes a free port.
     pub listen: SocketAddr,
     /// The data folder: store, key, logs, volumes. One service at a time holds it.
     pub data: PathBuf,
@@ -111,8 +111,8 @@ pub enum Runtime {
     /// The command of the template, as a process of this machine.
     #[default]
     Process,
-    /// A container of the image of the template, by a client with the arguments of `docker`: its
-    /// name on `PATH`, or its path.
+    /// A container of the template's image. The value is the client that runs it, which takes the
+    /// arguments of `docker`: its name on `PATH`, or its path.
     Container(OsString),
 }
 

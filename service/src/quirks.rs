@@ -99,7 +99,7 @@ fn known() -> String {
 }
 
 impl Quirk {
-    /// The text form, for people who ask for help.
+    /// The description of the text form, for help texts.
     pub const HELP: &'static str = "\
 A comma-separated list of shuffled-lists, null-as-empty, server-defaults, fb-suffix, \
 bound-templates-hidden, template-delay[=SECONDS], stale-lists[=MS], list-omits-one, \

@@ -1,4 +1,4 @@
-//! The choice of a worker, and the requests that wait for one.
+//! The choice of a worker for a request, and the requests that wait for a worker.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

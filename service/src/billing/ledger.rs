@@ -31,7 +31,8 @@ pub(super) fn add(tx: &Tx<'_>, entries: &[Entry]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Returns the use from one time to another, both the beginning of an hour.
+/// Returns the entries between two times, which are both the beginning of an hour in milliseconds
+/// since 1970. The end is excluded.
 pub(crate) fn between(conn: &Connection, from: i64, to: i64) -> Result<Vec<Entry>, Problem> {
     let sql = "select what, object, hour, ms, nanos from usage \
                where hour >= ?1 and hour < ?2 order by hour, what, object";

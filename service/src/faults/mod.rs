@@ -99,7 +99,7 @@ pub(crate) struct Mishap {
 }
 
 impl Fault {
-    /// The text form, for people who ask for help.
+    /// The description of the text form, for help texts.
     pub const HELP: &'static str = "\
 KEY=VALUE,… such as `op=POST /networkvolumes,nth=3,kind=lost`. Keys: op (*, mutating, list, \
 `POST /networkvolumes`, `saveEndpoint`, `POST /run`, several with |), nth, every, p and seed, \

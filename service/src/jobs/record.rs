@@ -84,7 +84,7 @@ pub(crate) struct Job {
 /// The most bytes of an output that is read with its job. [`COLUMNS`] contains the same number.
 const HELD_MAX: usize = 65_536;
 
-/// The columns that [`Job::from_row`] reads, in its order.
+/// The columns that [`Job::from_row`] reads, in this order.
 pub(crate) const COLUMNS: &str = "id, endpoint, state, low_priority, webhook, submitted_at, \
      started_at, finished_at, worker, retries, losses, spent_ms, \
      case when octet_length(output) <= 65536 then output end, \

@@ -120,7 +120,7 @@ fn created(value: &Value) -> Response {
     answer::json_response(axum::http::StatusCode::CREATED, value)
 }
 
-/// Adds the fields of one object to another.
+/// Adds the fields of the second object to the first one.
 fn extend(shown: &mut Value, more: Value) {
     if let (Some(shown), Value::Object(more)) = (shown.as_object_mut(), more) {
         shown.extend(more);

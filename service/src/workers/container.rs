@@ -50,7 +50,7 @@ pub enum EngineError {
 
 /// A container engine that answers.
 pub(crate) struct Engine {
-    /// The path of its client.
+    /// The path of the engine's client.
     client: PathBuf,
     label: OsString,
 }

@@ -55,7 +55,7 @@ impl Wanted {
     }
 }
 
-/// All workers.
+/// All workers of the service.
 #[derive(Default)]
 pub(crate) struct Fleet {
     state: Mutex<State>,

@@ -13,7 +13,7 @@ use crate::own_files::itself;
 /// The most bytes of output that are kept for one worker.
 const LOG_MAX: usize = 64 << 20;
 
-/// The most logs of earlier runs that are kept.
+/// The most logs of earlier runs of the service that are kept.
 const LOGS_MAX: usize = 500;
 
 /// The word that stands for the endpoint in the name of a pod's log.
