@@ -83,7 +83,7 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// The address of the service.
+    /// Returns the address of the service.
     pub(crate) fn base_url(&self) -> &str {
         self.queue_url.strip_suffix("/v2").unwrap_or(&self.queue_url)
     }

@@ -31,7 +31,7 @@ impl FieldName {
 }
 
 impl From<&'static str> for FieldName {
-    /// A field with the same name in each version.
+    /// Returns a field with the same name in each version.
     fn from(name: &'static str) -> FieldName {
         FieldName::new(name, name)
     }

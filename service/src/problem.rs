@@ -147,8 +147,9 @@ impl From<rusqlite::Error> for Problem {
 }
 
 impl From<serde_json::Error> for Problem {
-    /// Only for records of our own store: a request is parsed elsewhere, with messages of its own.
-    /// The error's text is left out, because it may repeat the record, which may hold secrets.
+    /// Returns the internal problem that a record of our own store cannot be read. Requests are
+    /// parsed elsewhere, with messages of their own. The error's text is left out, because it may
+    /// repeat the record, which may hold secrets.
     fn from(error: serde_json::Error) -> Problem {
         let (what, at) = (error.classify(), error.column());
         Problem::because(format!("a record of the store cannot be read: {what:?} at byte {at}"))

@@ -17,7 +17,7 @@ use crate::{
     balancer, console, cors, gate, graphql, jobs, metrics, readiness, request_id, rest, v2,
 };
 
-/// The router of the whole service.
+/// Returns the router of the whole service.
 pub(crate) fn router(app: &Arc<App>) -> Router {
     let api = Router::new()
         .nest("/v1", rest::router(app))

@@ -37,7 +37,7 @@ pub(crate) use rotation::Balancer;
 /// The prefix of the paths.
 const PREFIX: &str = "/lb/";
 
-/// The routes of load balancing endpoints.
+/// Returns the router of load balancing endpoints.
 pub(crate) fn router() -> Router<Arc<App>> {
     let paths = ["/lb/{endpoint}", "/lb/{endpoint}/", "/lb/{endpoint}/{*path}"];
     paths.into_iter().fold(Router::new(), |router, path| router.route(path, any(serve)))

@@ -15,7 +15,7 @@ use crate::gate::{self, guarded};
 use crate::keys::{Access, Interface};
 use crate::problem::Problem;
 
-/// The middleware of clients.
+/// The middleware of the calls of clients.
 pub(super) async fn clients(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let (call, path) = call(&request, false);
     let entry = app.access.entry(request.method().as_str(), &path);

@@ -33,7 +33,7 @@ use axum::routing::{get, post};
 use crate::app::App;
 use crate::problem::{Kind, Problem};
 
-/// The routes under `/v2/{endpoint}`.
+/// Returns the router of the paths under `/v2/{endpoint}`.
 pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     let clients = Router::new()
         .route("/run", post(client::run))

@@ -100,7 +100,7 @@ impl RequestCounts {
     }
 }
 
-/// The index of the interface of a path.
+/// Returns the index of the interface of a path.
 fn interface(path: &str) -> usize {
     let mut parts = path.split('/').skip(1);
     let (first, second, third) = (parts.next(), parts.next(), parts.next());
