@@ -120,8 +120,8 @@ stale-list:MS, hang.";
 }
 
 /// Returns true if a pattern names an operation. An operation on one object also has the name of
-/// its collection, unless the collection has an operation of that name (`PATCH /templates`, `POST
-/// /cancel`).
+/// its collection, unless the collection has an operation of that name (`PATCH /templates`,
+/// `POST /cancel`).
 fn named(operation: &str, pattern: &str) -> bool {
     let short = operation
         .strip_suffix("/{id}")
