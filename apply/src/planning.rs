@@ -45,8 +45,8 @@ pub struct Request<'a> {
     pub refresh: bool,
     /// True if another run holds the lock. Its open calls are then under way, not in doubt.
     pub running: bool,
-    /// The current time, in milliseconds since 1970. A one-time name whose time to be watched is over is
-    /// searched for once more and then no longer.
+    /// The current time, in milliseconds since 1970. A one-time name is no longer watched once its time is
+    /// over and the lists show no object under it.
     pub now_ms: u64,
     /// The workers that share the instances of a large spec.
     pub workers: &'a dyn Workers,
@@ -105,7 +105,7 @@ pub async fn make_anyway(
     let planned = Box::pin(plan_with_answers(snapshot, &moves, request, observations));
     let (plan, mut found) = planned.await?;
     found.extend(refused_destinations(&plan, request.providers));
-    // Without a refresh nobody read the objects here. A secret may still show up during the run.
+    // Without a refresh, a secret that is missing now may still be read during the run.
     if request.refresh {
         found.extend(unavailable_secrets(&plan, request.providers).await);
     }
@@ -174,8 +174,8 @@ fn accounts(providers: &Providers) -> BTreeMap<Name, Digest> {
 }
 
 /// Returns the watched nonces that need no more watching: their time is over, and the lists that were just
-/// read show no object under them. Leaves out nonces whose provider is not configured, as their lists were
-/// not read, and nonces of another account, whose lists are believed later.
+/// read show no object under them. A nonce stays watched if its provider is not configured, as the lists were
+/// not read. A nonce of another account stays watched for longer.
 fn over(snapshot: &Snapshot, request: &Request<'_>, leftovers: &[Leftover]) -> Vec<Nonce> {
     let accounts: BTreeMap<&Name, Option<Fingerprint>> = request
         .providers

@@ -4,7 +4,7 @@
 //! unknown, one-time names that are watched. Without `force`, a push that would lose any of these is refused.
 //! With `force`, they are carried over where they fit, and the rest is named as lost. In both cases the
 //! stored state is locked, read and then replaced by a save, so the work of a run in between is never lost.
-//! Only a stored state that cannot be read, or is of another lineage, is overwritten without being read.
+//! A stored state that cannot be read, or is of another lineage, is replaced by [`Store::restore`] instead.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
