@@ -178,7 +178,8 @@ impl StepContext<'_> {
         Some((stored, schema))
     }
 
-    /// Returns the attributes of an object that can be known in clear: computed from its own spec, else read from the API.
+    /// Returns the missing values of an object that can be known in clear: computed from its own spec, else
+    /// read from the API.
     async fn revealed(
         &self,
         address: &Address,
