@@ -1,6 +1,6 @@
-//! The files that a spec or a module names, with `file("…")` or as a descriptor. Only files inside the folder
-//! of the spec or the module are read, as both may come from someone else. A name that ends in `/` asks for
-//! the list of the files in that folder.
+//! The files that a spec names, with `file("…")` or as a descriptor, and those that its modules name: only what lies in
+//! the folder of the spec or the module is read, for both may come from someone else. A name that
+//! ends in `/` asks for the list of the files in that folder.
 
 use std::collections::BTreeMap;
 use std::path::Path;
