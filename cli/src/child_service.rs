@@ -110,7 +110,8 @@ async fn connect_with(
             },
             None => "it did not say where it listens".to_owned(),
         };
-        // Only one child at a time is started: while it lives, it becomes ready or waits for the lock.
+        // Only one child is started at a time. A child that still runs is about to be ready: it does not wait
+        // for the folder's lock, but ends without it.
         let ended = match &mut child {
             None => true,
             Some(child) => child.try_wait().is_ok_and(|status| status.is_some()),

@@ -236,7 +236,7 @@ impl Described {
         &self.descriptors
     }
 
-    /// Returns true if there are no such providers.
+    /// Returns true if no provider is described.
     pub(crate) fn is_empty(&self) -> bool {
         self.instances.is_empty()
     }

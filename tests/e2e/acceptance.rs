@@ -212,7 +212,7 @@ fn what_nobody_can_find_is_asked_for_and_blocks_only_itself() {
     assert_eq!(service.list("/networkvolumes").len(), 1);
 }
 
-/// Case 48 and 49: the disk is full at any write. Plumb makes no call that it could not write down.
+/// Cases 48 and 49: the disk is full at any write. Plumb makes no call that it could not write down.
 #[test]
 fn without_room_nothing_is_called_that_is_not_written_down() {
     let mut refused = 0;

@@ -162,7 +162,7 @@ fn members_come_and_go_one_by_one() {
     assert_eq!(calls(), ["PUT zoe", "DELETE cy", "DELETE dee"]);
     nothing_left();
 
-    // Two answers are lost. Each change is made in the end, and none is made twice needlessly.
+    // Two answers are lost. Each change is made exactly once all the same.
     world.lock().expect("the group").lose = 2;
     project.write("plumb.toml", spec(&url, "members = [\"ann\", \"gus\", \"hal\"]\n"));
     for _ in 0..3 {

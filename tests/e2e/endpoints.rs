@@ -80,7 +80,7 @@ fn pools_beside_new_types_are_refused_while_planning() {
     settles(&project, &spec(&format!("{types}idle_timeout = 42\n")));
     settles(&project, &spec("gpu_type_ids = [\"NVIDIA L4\"]\nidle_timeout = 42\n"));
     assert_eq!(endpoint(&service)["gpuTypeIds"], serde_json::json!(["NVIDIA L4"]));
-    // An endpoint by pools instead of types is another object.
+    // An endpoint by types cannot get pools in place.
     project.write("plumb.toml", spec(pools));
     let said = project.run(&["plan"]).expect(1).said();
     assert!(said.contains("cannot get gpu_ids in place"), "{said}");
@@ -106,7 +106,7 @@ fn what_rest_has_no_word_for_is_refused_while_planning() {
     refused(&project);
     settles(&project, &by_types("OFF"));
     assert_eq!(endpoint(&service)["flashboot"], false);
-    // If an attribute has a word for it, the plan refuses the change as well.
+    // For an endpoint by pools, the API has a word for this value.
     let by_pools = spec("gpu_ids = \"ADA_24\"\nflash_boot_type = \"PRIORITY_FLASHBOOT\"\n");
     settles(&Project::with("", &service), &by_pools.replace("worker\"\nimage", "w2\"\nimage"));
 }
@@ -223,7 +223,7 @@ fn what_is_mounted_or_bound_is_let_go_by_an_empty_text() {
                 spec(&format!("{hardware}\n{}", lines.collect::<String>())) + VOLUMES
             };
             let (all, none) = (with(&str::to_owned), with(&|_| String::new()));
-            // This holds from the first apply on, and for values that were there before.
+            // An empty text works in the create, and for values that the endpoint has.
             settles(&project, &none);
             settles(&project, &all);
             assert_eq!(endpoint(&service)["dataCenterIds"], serde_json::json!(["EU-RO-1"]));

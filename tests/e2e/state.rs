@@ -112,7 +112,7 @@ fn what_a_push_replaces_is_the_newest_backup() {
     assert!(said.contains(&help), "{said}");
 }
 
-/// A state whose journal is lost is used as it is, because it is newer than all its backups.
+/// If the journal is lost, the advice is to push the state file itself, because it is newer than all backups.
 #[test]
 fn a_state_goes_on_without_its_journal() {
     let project = applied(&[1, 2]);
