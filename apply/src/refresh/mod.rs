@@ -183,7 +183,7 @@ fn lacks_a_secret(known: &Known<'_>, seen: &Attributes) -> bool {
     })
 }
 
-/// An object of the state with what is needed to look at it.
+/// An object of the state, with its address, type and schema.
 struct Known<'a> {
     address: &'a Address,
     object: &'a Object,
