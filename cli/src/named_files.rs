@@ -15,11 +15,11 @@ use crate::folder::{Folder, STATE_FOLDER};
 
 /// The largest file that is read, in bytes.
 const FILE_MAX: u64 = 1024 * 1024;
-/// The most files, and folders, that a folder is listed with.
+/// The maximum number of files and folders in a listed folder.
 const LISTED_MAX: usize = 10_000;
 
-/// The contents of the files that the spec names with `file("…")`; an error text where one cannot
-/// be read. Only files inside the spec's folder are read, after links; for a module, inside the module's.
+/// Returns the contents of the files that the spec names with `file("…")`, or an error text for each that
+/// cannot be read. A file must be inside the spec's folder, or the module's, after links are resolved.
 pub(crate) fn read_all(
     folder: &Folder,
     document: &Document,
@@ -35,12 +35,13 @@ pub(crate) fn read_all(
     files
 }
 
-/// The contents of one such file.
+/// Returns the content of one file that the spec names.
 pub(crate) fn read(folder: &Folder, name: &str) -> Result<Arc<str>, String> {
     read_inside(folder, "", name)
 }
 
-/// The same for a file that must lie in `place`, both relative to the folder of the spec.
+/// Returns the content of a file that must be inside `place`. Both paths are relative to the folder of the
+/// spec.
 pub(crate) fn read_inside(folder: &Folder, place: &str, name: &str) -> Result<Arc<str>, String> {
     if let Some(inputs) = folder.saved() {
         let file = inputs.files.get(name).cloned();
@@ -49,7 +50,7 @@ pub(crate) fn read_inside(folder: &Folder, place: &str, name: &str) -> Result<Ar
     read_below(folder, place, name)
 }
 
-/// The contents of a file that lies in `place`, both relative to the folder of the spec.
+/// Returns the content of a file inside `place`. Both paths are relative to the folder of the spec.
 fn read_below(folder: &Folder, place: &str, name: &str) -> Result<Arc<str>, String> {
     if let Some(open) = folder.open_text(&folder.join(place).join(name)) {
         return Ok(Arc::clone(open));
@@ -63,8 +64,8 @@ fn read_below(folder: &Folder, place: &str, name: &str) -> Result<Arc<str>, Stri
         let whose = if place.is_empty() { "spec" } else { "module" };
         return Err(format!("it lies outside the {whose}'s folder"));
     };
-    // What Plumb keeps there holds keys, and a spec may come from someone else; so may a link of that
-    // name to another folder in this one. Modules that were fetched lie there, too.
+    // Plumb's own folder holds keys, and the spec may come from someone else. So may a link of that name to
+    // another folder of the spec. Fetched modules are in that folder, too.
     let kept = own.join(STATE_FOLDER).canonicalize();
     let is_kept = kept.is_ok_and(|kept| path.starts_with(&kept) && !root.starts_with(&kept));
     if is_kept || inside.components().any(|part| part.as_os_str() == STATE_FOLDER) {
@@ -88,8 +89,8 @@ fn read_below(folder: &Folder, place: &str, name: &str) -> Result<Arc<str>, Stri
     String::from_utf8(bytes).map(Arc::from).map_err(|_| no_text.to_owned())
 }
 
-/// The paths of the files in a folder and below it, in order, one a line. Links, and what Plumb keeps for itself, are
-/// left out.
+/// Returns the paths of the files in a folder and its subfolders, sorted, one per line. Leaves out links and
+/// Plumb's own files.
 fn listing(folder: &Path) -> Result<String, String> {
     let cannot = |error: std::io::Error| format!("cannot list it: {error}");
     let (mut files, mut folders) = (Vec::new(), vec![String::new()]);
