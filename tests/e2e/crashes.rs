@@ -70,25 +70,33 @@ fn killed_at_journal_records_it_loses_and_doubles_nothing() {
 
 #[test]
 fn lost_answers_and_errors_after_the_effect_double_nothing() {
-    let n = 6;
-    for fault in [
+    let faults = [
         "op=mutating,p=0.3,seed=1,kind=lost",
         "op=mutating,p=0.3,seed=2,kind=error500-after",
         "op=mutating,p=0.3,seed=3,kind=error500-before",
         "op=mutating,p=0.3,seed=4,kind=cut",
-    ] {
-        let folder = data();
-        let service = Service::start(folder.path(), &["--fault", fault]);
-        let project = Project::with(&spec(n), &service);
-        // A step that meets three faults in a row fails. The next apply continues.
-        for _ in 0..6 {
-            if project.run(&["apply", "--yes"]).code == Some(0) {
-                break;
-            }
+    ];
+    std::thread::scope(|scope| {
+        for fault in faults {
+            scope.spawn(|| applies_despite(fault));
         }
-        expect_exactly(|it| service.names(it), n, fault);
-        project.run(&["plan", "--detailed-exitcode"]).expect(0);
+    });
+}
+
+/// Applies until it succeeds, on a service with this fault: every object is there once.
+fn applies_despite(fault: &str) {
+    let n = 6;
+    let folder = data();
+    let service = Service::start(folder.path(), &["--fault", fault]);
+    let project = Project::with(&spec(n), &service);
+    // A step that meets three faults in a row fails. The next apply continues.
+    for _ in 0..6 {
+        if project.run(&["apply", "--yes"]).code == Some(0) {
+            break;
+        }
     }
+    expect_exactly(|it| service.names(it), n, fault);
+    project.run(&["plan", "--detailed-exitcode"]).expect(0);
 }
 
 #[test]

@@ -43,11 +43,14 @@ value = "${value.a.id}"
 value = "${value.a.output}"
 "#;
 
+/// The bytes of a file that is no text.
+const LOGO: [u8; 3] = [0xff, 0, 0xfe];
+
 fn project() -> Project {
     let project = Project::new(SPEC);
     project.write("modules/net/net.plumb.toml", NET);
     project.write("modules/net/note.txt", "hello");
-    std::fs::write(project.path("modules/net/logo.bin"), [0xff, 0, 0xfe]).unwrap();
+    std::fs::write(project.path("modules/net/logo.bin"), LOGO).unwrap();
     project
 }
 
@@ -138,6 +141,7 @@ fn a_repository_is_fetched_by_init_alone_and_pinned() {
     std::fs::create_dir_all(&net).unwrap();
     std::fs::write(net.join("net.plumb.toml"), NET).unwrap();
     std::fs::write(net.join("note.txt"), "hello").unwrap();
+    std::fs::write(net.join("logo.bin"), LOGO).unwrap();
     git(shared.path(), &["init", "--quiet"]);
     commit(shared.path(), "v1");
 

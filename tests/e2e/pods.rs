@@ -160,27 +160,35 @@ fn a_stopped_pod_of_a_template() {
 /// There is exactly one pod, as the spec wants it, whichever answers get lost.
 #[test]
 fn lost_answers_make_no_second_pod() {
-    for kind in ["lost", "cut", "error500-after", "error500-before"] {
-        let folder = data();
-        let op = "op=POST /pods|PATCH /pods/{id}|POST /pods/{id}/stop|POST /pods/{id}/start";
-        let fault = format!("{op},every=2,kind={kind}");
-        let service = Service::start(folder.path(), &["--fault", &fault]);
-        let project = Project::with("", &service);
-        for (running, name) in [(false, "one"), (true, "two"), (false, "two"), (true, "three")] {
-            let spec = format!(
-                "[resource.pod.p]\nname = \"{name}\"\nimage_name = \"i:1\"\nrunning = {running}\n\
-                 docker_start_cmd = [\"sleep\", \"600\"]\n"
-            );
-            project.write("plumb.toml", &spec);
-            // The next run looks up calls that are in doubt at the end of this one.
-            if project.run(&["apply", "--yes"]).code != Some(0) {
-                project.run(&["apply", "--yes"]).expect(0);
-            }
-            project.run(&["plan", "--detailed-exitcode"]).expect(0);
-            let status = if running { "RUNNING" } else { "EXITED" };
-            assert_eq!(pod(&service)["desiredStatus"], status, "{kind} {name}");
-            assert_eq!(pod(&service)["name"], name, "{kind}");
+    let kinds = ["lost", "cut", "error500-after", "error500-before"];
+    std::thread::scope(|scope| {
+        for kind in kinds {
+            scope.spawn(|| lives_through(kind));
         }
+    });
+}
+
+/// Makes a pod and changes it, while every second call has this fault: there is one pod, and it is as the spec says.
+fn lives_through(kind: &str) {
+    let folder = data();
+    let op = "op=POST /pods|PATCH /pods/{id}|POST /pods/{id}/stop|POST /pods/{id}/start";
+    let fault = format!("{op},every=2,kind={kind}");
+    let service = Service::start(folder.path(), &["--fault", &fault]);
+    let project = Project::with("", &service);
+    for (running, name) in [(false, "one"), (true, "two"), (false, "two"), (true, "three")] {
+        let spec = format!(
+            "[resource.pod.p]\nname = \"{name}\"\nimage_name = \"i:1\"\nrunning = {running}\n\
+             docker_start_cmd = [\"sleep\", \"600\"]\n"
+        );
+        project.write("plumb.toml", &spec);
+        // The next run looks up calls that are in doubt at the end of this one.
+        if project.run(&["apply", "--yes"]).code != Some(0) {
+            project.run(&["apply", "--yes"]).expect(0);
+        }
+        project.run(&["plan", "--detailed-exitcode"]).expect(0);
+        let status = if running { "RUNNING" } else { "EXITED" };
+        assert_eq!(pod(&service)["desiredStatus"], status, "{kind} {name}");
+        assert_eq!(pod(&service)["name"], name, "{kind}");
     }
 }
 

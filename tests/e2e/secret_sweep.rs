@@ -403,16 +403,26 @@ fn a_wrong_key_that_is_repeated_is_not_shown() {
 #[test]
 fn a_failure_that_repeats_everything_shows_no_secret() {
     in_mood(&Mood::Echo(500, "application/json", "{\"errors\":[{\"message\":{}}]}"), true);
-    in_mood(
-        &Mood::Echo(200, "application/json", "{\"data\":null,\"errors\":[{\"message\":{}}]}"),
-        true,
-    );
 }
 
 #[test]
-fn an_answer_that_is_none_shows_no_secret() {
+fn an_error_that_repeats_everything_shows_no_secret() {
+    let errors = "{\"data\":null,\"errors\":[{\"message\":{}}]}";
+    in_mood(&Mood::Echo(200, "application/json", errors), true);
+}
+
+#[test]
+fn a_text_in_place_of_an_answer_shows_no_secret() {
     in_mood(&Mood::Echo(200, "text/plain", "canary {}"), true);
+}
+
+#[test]
+fn an_answer_that_is_cut_shows_no_secret() {
     in_mood(&Mood::Cut, true);
+}
+
+#[test]
+fn an_answer_that_is_lost_shows_no_secret() {
     in_mood(&Mood::Lose, true);
 }
 
