@@ -1,7 +1,7 @@
 //! Constraints on attribute values: ranges, lengths and lists of allowed texts.
 //!
-//! Checked on what is known, at planning and again before a call, when residuals are filled. Not
-//! types: those a value has already when it comes here.
+//! They are checked on known values, while planning and again before a call, when residuals are filled. They
+//! do not check types: a value already has its type here.
 
 use crate::diagnostics::{Correction, nearest};
 use crate::schema::{Constraint, OneOf};
@@ -28,7 +28,7 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// That `what`, as the value is, is not as the bound says.
+    /// Returns a violation with the message that `what`, a text such as "size is 5000", breaks the bound.
     fn of_bound(what: &str, bound: String, help: Option<String>) -> Self {
         let message = format!("{what} and {bound}");
         Self {
@@ -41,7 +41,7 @@ impl Violation {
         }
     }
 
-    /// The message for a value that is not to be shown, called `subject` there.
+    /// Returns the message for a value that must not be shown; `subject` stands in its place.
     pub fn without_value(&self, subject: &str) -> String {
         format!("{subject} {}", self.bound.as_deref().unwrap_or("is not allowed"))
     }
@@ -49,7 +49,7 @@ impl Violation {
 
 /// Returns the parts of a value that break the constraint. Unknown, sealed and null parts break nothing.
 ///
-/// The messages show what breaks it: of a sensitive value a caller says only what is allowed.
+/// The messages show the parts. For a sensitive value a caller shows only what is allowed.
 pub fn violations(
     name: &str,
     unit: Option<&str>,

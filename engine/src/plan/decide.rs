@@ -384,8 +384,9 @@ impl Looked<'_, '_> {
     }
 }
 
-/// Decides a case. If another object uses the old object, or its name, and a call in doubt may change that,
-/// the instance is left alone instead.
+/// Decides a case. Leaves the instance alone instead in two cases. Either an object that stays because of a
+/// call in doubt uses the old object of the replace. Or the change would finish a replace and take the name
+/// of an old object that is still used.
 fn decide_case(context: &Context<'_>, case: &Case<'_>, found: &mut Diagnostics) -> Decision {
     let mut own = Diagnostics::new();
     let decision = action::decide(case, &mut own);

@@ -134,7 +134,8 @@ pub(super) fn violation(
     warning: bool,
     address: &Address,
 ) -> Diagnostic {
-    // The message of a violation names the value, and its help what is near to it.
+    // The message of a violation shows the value, and its help shows a similar text, which also reveals a
+    // secret.
     let message = if secret { violation.without_value("the value") } else { violation.message };
     let summary = format!("`{name}` has a value that is not allowed");
     let diagnostic =
@@ -162,7 +163,8 @@ pub(super) fn rule_broken(
     diagnostic
 }
 
-/// A rule that only warns. It is said once of all instances of a block, so it names none.
+/// Returns the warning of a rule. The warning is reported once for all instances of a block, so it names no
+/// instance.
 pub(super) fn rule_warns(
     span: impl Into<Option<Span>>,
     message: String,
@@ -173,14 +175,14 @@ pub(super) fn rule_warns(
     diagnostic
 }
 
-/// A condition of the spec that does not hold; `label` says what it is.
+/// Returns the error of a condition of the spec that does not hold; `label` describes the condition.
 pub(super) fn condition_broken(span: Span, label: &str, broken: &Broken) -> Diagnostic {
     let (message, values) = (broken.message.as_deref(), &broken.values);
     let label = if values.is_empty() { label.to_owned() } else { format!("{label}: {values}") };
     Diagnostic::error(message.unwrap_or("a condition does not hold")).at(span).label(label)
 }
 
-/// A condition that nothing in the plan makes known.
+/// Returns the warning of a condition that stays unknown, because the plan changes nothing that it refers to.
 pub(super) fn condition_unknown(span: Span, kind: &str, address: &Address) -> Diagnostic {
     Diagnostic::warning(format!("a {kind} of {address} is not judged"))
         .at(span)
@@ -188,10 +190,10 @@ pub(super) fn condition_unknown(span: Span, kind: &str, address: &Address) -> Di
         .about(address)
 }
 
-/// Whose change a policy is about: an address and its action.
+/// The change that a policy is about: an address and its action; none for the whole plan.
 type PolicySubject<'a> = Option<(&'a Address, Action)>;
 
-/// A policy that does not hold.
+/// Returns the diagnostic of a policy that does not hold.
 pub(super) fn policy_broken(
     name: &Name,
     (span, severity): (Span, Severity),
@@ -206,7 +208,7 @@ pub(super) fn policy_broken(
     policy(message, severity, about).at(span).label(label)
 }
 
-/// A policy that nobody can judge before the plan runs.
+/// Returns the diagnostic of a policy that cannot be judged before the plan runs.
 pub(super) fn policy_unknown(
     name: &Name,
     (span, severity): (Span, Severity),
@@ -219,7 +221,7 @@ pub(super) fn policy_unknown(
         .help("let it ask for what is known while planning, or give it `severity = \"warn\"`")
 }
 
-/// A policy that cannot be computed.
+/// Returns the error of a policy whose evaluation fails.
 pub(super) fn policy_unclear(
     name: &Name,
     span: Span,
@@ -767,7 +769,8 @@ pub(super) fn replace_takes_what_is_used(
         .help(help)
 }
 
-/// What is let go of follows nothing, and the API deletes nothing that is used.
+/// Returns the error for a delete of an object that a retained object names. A retained object is not
+/// updated, and the API refuses to delete an object that is used.
 pub(super) fn named_by_what_is_let_go(
     change: &Change,
     (user, attribute): (&Change, &Name),
@@ -787,7 +790,8 @@ pub(super) fn named_by_what_is_let_go(
         ))
 }
 
-/// Nobody changes what names it, and the API deletes nothing that is named there.
+/// Returns the error for a delete of an object that an attribute still names after this plan. The API refuses
+/// to delete an object that is named there.
 pub(super) fn named_by_what_stays(used: &Change, user: &Draft, attribute: &Name) -> Diagnostic {
     let (address, keeper) = (&used.address, &user.change.address);
     let silence = if user.is_silent_about(attribute) {
@@ -822,7 +826,8 @@ fn release_help(user: &Draft, attribute: &Name, used: &Address) -> String {
     }
 }
 
-/// What uses an object follows a new one, and the API deletes nothing that is used.
+/// Returns the error for a delete before the create in a replace of an object that is used. Its user follows
+/// only a new object, and the API refuses to delete an object that is used.
 pub(super) fn held_until_there_is_another(
     draft: &Draft,
     (user, attribute): (&Address, &Name),

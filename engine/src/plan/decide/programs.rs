@@ -1,7 +1,8 @@
-//! Which program an operation runs: the first of the type's whose `when` holds for the object.
+//! The choice of the program that an operation runs: the first program of the type whose `when` holds for the
+//! object.
 //!
-//! Steps are fixed while planning, so what a `when` asks must be known then. What the API itself fills
-//! in is no answer to it: nobody has said it, and the ordinary program is run.
+//! Planning fixes the steps, so the answer to a `when` must be known while planning. If it depends on a value
+//! that the API fills in, it is not known, and the ordinary program runs.
 
 use crate::address::Block;
 use crate::expression::evaluate::{Scope, evaluate};
