@@ -17,13 +17,14 @@ pub struct Violation {
     pub path: Path,
     /// The message, such as "size is 5000 and may be at most 4000 GB".
     pub message: String,
-    /// The bound, such as "may be at most 4000 GB"; none of a list, whose nearest text tells of the value.
+    /// The bound, such as "may be at most 4000 GB"; none for a list of texts, because the nearest text would
+    /// reveal the value.
     pub bound: Option<String>,
     /// The advice.
     pub help: Option<String>,
-    /// The text of the list that was meant, if one is near.
+    /// The text of the list that was probably meant; none if none is similar.
     pub correction: Option<Correction>,
-    /// True if it is a text outside its list, which `lifecycle.allow_unknown` turns into a warning.
+    /// True if the value is a text outside its list, which `lifecycle.allow_unknown` turns into a warning.
     pub outside_list: bool,
 }
 
@@ -89,7 +90,7 @@ fn number(
     Some(Violation::of_bound(&is, bound, Some(format!("write {max} or less"))))
 }
 
-/// A number without a fraction where it has none.
+/// Returns the text of a number, without a fraction if it is zero.
 fn shown_number(value: &Value) -> String {
     match (value.as_integer(), value) {
         (Some(whole), _) => whole.to_string(),
@@ -98,7 +99,7 @@ fn shown_number(value: &Value) -> String {
     }
 }
 
-/// Unknown items count too: how many there are is known.
+/// Returns the violation of a bound on the length. Unknown items count: their number is known.
 fn length(name: &str, constraint: &Constraint, value: &Value) -> Option<Violation> {
     let (count, one, many) = match value {
         Value::String(text) => (text.chars().count(), "character", "characters"),

@@ -79,7 +79,7 @@ fn a_delete_in_two_phases_leaves_nothing() {
         started(2, delete(1), Some("o1")),
         done(2, None),
     ];
-    // What it was before is remembered as soon as the drain may go out.
+    // The state holds the attributes from before the delete as soon as the drain may have been sent.
     for (upto, done) in [(3, 0), (4, 1)] {
         let half = fold(&records[..upto]).unwrap();
         let object = half.entries.values().next().unwrap().current.as_ref().unwrap();

@@ -193,7 +193,8 @@ fn refusal(
     None
 }
 
-/// For whom a create in doubt made an object that was looked at.
+/// Returns the address whose create in doubt made an object; none if the object bears no one-time name of a
+/// create in doubt.
 fn made_for<'a>(
     input: &'a PlanInput<'_>,
     (resource, address): (&ResourceConfig, &Address),
@@ -208,7 +209,7 @@ fn made_for<'a>(
 impl Imported {
     fn new(input: &PlanInput<'_>, id: &ObjectId, observed: &Attributes, wanted: &Wanted) -> Self {
         let key = &input.snapshot.seal_key;
-        // Where the spec has a secret, the object may have it at another place, or another one.
+        // The object may have a secret of the spec in another place, or may have another secret.
         let secrets = KnownSecrets::default().with(&wanted.attributes, &wanted.sensitive);
         let recorded = seal_attributes(&wanted.attributes, &wanted.sensitive, key);
         let sealer = SecretScanner::new(key, &secrets);

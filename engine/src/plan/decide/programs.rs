@@ -17,19 +17,19 @@ pub(in crate::plan) const OLD: &str = "old";
 /// The objects that the `when` of a program sees.
 #[derive(Clone, Copy)]
 pub(in crate::plan) struct Judged<'a> {
-    /// The object whose attributes stand for themselves: the planned one; on a delete the live one.
+    /// The object whose attributes a `when` names directly: the planned object, or the live one on a delete.
     attributes: Option<&'a Attributes>,
     /// The live object; none on a create.
     old: Option<&'a Attributes>,
 }
 
 impl<'a> Judged<'a> {
-    /// An object that is made.
+    /// Returns the view of an object that is made.
     pub(in crate::plan) fn made(planned: Option<&'a Attributes>) -> Self {
         Self { attributes: planned, old: None }
     }
 
-    /// An object that changes.
+    /// Returns the view of an object that changes.
     pub(in crate::plan) fn changed(
         live: Option<&'a Attributes>,
         planned: Option<&'a Attributes>,
@@ -37,13 +37,13 @@ impl<'a> Judged<'a> {
         Self { attributes: planned, old: live }
     }
 
-    /// An object that stays as it is, or is deleted.
+    /// Returns the view of an object that stays as it is, or is deleted.
     pub(in crate::plan) fn live(live: Option<&'a Attributes>) -> Self {
         Self { attributes: live, old: live }
     }
 }
 
-/// The first program that applies to the object.
+/// Returns the index of the first program that applies to the object; none if no program does.
 pub(in crate::plan) fn choose(programs: &[Program], judged: Judged<'_>) -> Option<usize> {
     programs.iter().position(|program| match &program.when {
         None => true,
@@ -51,7 +51,7 @@ pub(in crate::plan) fn choose(programs: &[Program], judged: Judged<'_>) -> Optio
     })
 }
 
-/// Evaluates the `when` of a program for an object; none where it fails.
+/// Evaluates the `when` of a program for an object; returns none if it fails.
 pub(in crate::plan) fn answer(when: &Expr, judged: Judged<'_>) -> Option<Value> {
     evaluate(when, &judged).ok().map(|datum| datum.value)
 }

@@ -82,14 +82,15 @@ pub(in crate::plan) fn check_delete(
     }
 }
 
-/// Says which rule forbids to send an object, fully known: its message and its help. None where no rule does.
+/// Returns the message and the help of a rule that forbids sending an object that is fully known; none if no
+/// rule forbids it.
 pub fn broken_before_call(
     rules: &[Rule],
     action: Action,
     old: &Datum,
     new: &Datum,
 ) -> Option<(String, Option<String>)> {
-    // What changes of an object that is taken over is an update of it.
+    // The changes of an import are an update of the object.
     let action = if action == Action::Import { Action::Update } else { action };
     let scope = RuleScope { old, new, action: &word(action), plan: None };
     let rules = alone(rules).filter(|rule| rule.severity == Severity::Error);
