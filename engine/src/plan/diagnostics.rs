@@ -366,7 +366,8 @@ fn listed(ids: &BTreeSet<ObjectId>) -> String {
     ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The command that takes over an object, as a shell reads it: its id is what an API makes of it.
+/// Returns the command that takes over an object, quoted for a shell: the API chooses the id, so it may
+/// contain anything.
 fn import_of(address: &Address, ids: &BTreeSet<ObjectId>) -> String {
     let id = match ids.first() {
         Some(id) if ids.len() == 1 => shell::quoted(&id.0),
@@ -482,7 +483,7 @@ pub(super) fn cannot_import(
 ) -> Diagnostic {
     let object = imported(object);
     let diagnostic = Diagnostic::error(format!("{object} cannot be taken over as {address}"));
-    // Without a line to show there is no place for a label.
+    // Without a line to show, a label has no place.
     let diagnostic = match span {
         Some(span) => diagnostic.at(span).label(why),
         None => diagnostic.detail(why),
@@ -490,7 +491,7 @@ pub(super) fn cannot_import(
     diagnostic.about(address)
 }
 
-/// The object of an import, for people.
+/// Returns the description of an import's object, for people.
 fn imported(object: &ImportedObject) -> String {
     match object {
         ImportedObject::Id(id) => id.to_string(),
@@ -551,7 +552,7 @@ pub(super) fn provider_is_missing(provider: &str, address: &Address) -> Diagnost
         })
 }
 
-/// A key for which the chosen provider has no instance.
+/// Returns the error for a key for which the chosen provider has no instance.
 pub(super) fn no_provider_instance<'a>(
     resource: &ResourceConfig,
     address: &Address,
@@ -648,7 +649,7 @@ pub(super) fn no_instance(address: &Address, option: &str, keys: &[&Name]) -> Di
         .help(help)
 }
 
-/// The calls that another run has under way; none where there are none.
+/// Returns the note about the calls that another run is performing; none if there are none.
 pub(super) fn running(calls: &[&Doubt]) -> Option<Diagnostic> {
     const NAMED_MAX: usize = 5;
     let first = calls.first()?;
@@ -685,7 +686,8 @@ pub(super) fn in_doubt(doubt: &Doubt) -> Diagnostic {
         ))
 }
 
-/// Somebody else's object may have the name that an instance is to get.
+/// Returns the warning about an instance that waits, because a call in doubt may leave its name to another
+/// object.
 pub(super) fn name_in_doubt(
     resource: &ResourceConfig,
     address: &Address,

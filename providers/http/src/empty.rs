@@ -141,8 +141,9 @@ fn left_out(ty: &Type, codecs: &[Codec]) -> Option<Value> {
     from_json(&undone(codecs, empty)).convert(ty).ok()
 }
 
-/// The codecs undone on what is empty on the wire, where `empty` is what is empty before they are done.
-/// Where one makes nothing of that, as of a text without JSON, it is what is empty before it.
+/// Returns the value that reading an empty value on the wire gives. `empty` is the empty value of the
+/// attribute's type. A codec that cannot read the empty value of the wire, such as JSON in an empty text,
+/// gives `empty`.
 fn undone(codecs: &[Codec], empty: Json) -> Json {
     let Some((first, rest)) = codecs.split_first() else { return empty };
     if let Codec::Split { read, .. } = first {
@@ -153,7 +154,7 @@ fn undone(codecs: &[Codec], empty: Json) -> Json {
     if inner.is_null() || is_alike { inner } else { empty }
 }
 
-/// Returns an empty value in the shape that a codec makes of it.
+/// Returns an empty value in the form that a codec writes.
 fn written(codec: &Codec, empty: &Json) -> Json {
     match codec {
         Codec::Join(_) | Codec::JsonText | Codec::NumberText => "".into(),
