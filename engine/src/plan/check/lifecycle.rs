@@ -1,6 +1,5 @@
-//! The guards of a plan: changes that it may not make, whatever the difference. This module protects objects
-//! and data. The submodules and their neighbours check names that another object has, or may have; objects
-//! that a retained or unchanged object names; and the number of values.
+//! The guards of objects and data: changes that a plan may not make, whatever the difference. The sibling
+//! modules check names, references and the number of values.
 
 use crate::config::ResourceConfig;
 use crate::diagnostics::Diagnostics;

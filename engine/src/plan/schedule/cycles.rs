@@ -64,8 +64,9 @@ impl StepGraph {
         changes: &DecidedChanges<'_>,
         waits: &Waits,
     ) -> Vec<(NodeId, NodeId)> {
-        // A diagnostic tells the user to take a name from a dependency in two applies. Without the wait, the
-        // API would refuse the same delete each time.
+        // If a draft takes a name from an object that it depends on, the wait for that dependency stays, and
+        // the circle is reported: without the wait the API would refuse the same delete each time. The user
+        // has to do it in two applies.
         let passing =
             self.handovers.iter().filter_map(|&(taker, free)| circles.of_both(taker, free));
         let passing: BTreeSet<usize> = passing.collect();

@@ -64,8 +64,8 @@ impl StepGraph {
         waits
     }
 
-    /// Lets the delete of a deposed object wait until its address has a whole object again. An
-    /// earlier run may not have come to that; until then the deposed object is the one in service.
+    /// Makes the delete of a deposed object wait until its address has a whole object again. An earlier run
+    /// may have ended before that; until then the deposed object is the one in service.
     fn wait_for_successors(&self, drafts: &[Draft], waits: &mut Waits) {
         if drafts.iter().all(|draft| !draft.change.deposed) {
             return;
@@ -81,9 +81,9 @@ impl StepGraph {
         }
     }
 
-    /// Returns the node after which an address has a whole object again, where it has none now: its
-    /// object was left half made, or is gone. A name that is known only later may be that of the
-    /// deposed object, which has to be deleted before it then.
+    /// Returns the node after which an address has a whole object again; none if it has one now. It has none
+    /// now if its object is half made, or gone. None also if a name of the new object is known only later:
+    /// that may be the name of the deposed object, which then has to be deleted first.
     fn whole(&self, draft: &Draft, index: usize) -> Option<NodeId> {
         let is_half_made = matches!(draft.change.progress, Progress::Created { .. });
         let is_awaited = match draft.change.action {
@@ -95,8 +95,8 @@ impl StepGraph {
     }
 }
 
-/// Refuses a delete before there is another object, where the user keeps the API from it: no apply
-/// could do it.
+/// Refuses a delete that comes before the new object exists, if a user of the object keeps the API from
+/// deleting it: no apply could do it.
 pub(super) fn refuse_if_held(
     drafts: &[Draft],
     reference: &Reference<'_>,
