@@ -166,7 +166,8 @@ pub(crate) fn in_brackets(key: &str) -> String {
     format!("[{}]", serde_json::Value::String(key.to_owned()))
 }
 
-/// The address of one resource instance: `<type>.<name>` or `<type>.<name>["key"]`, in a module with its path before it.
+/// The address of one resource instance: `<type>.<name>` or `<type>.<name>["key"]`, with the path of its
+/// module before it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
     /// The block that declares it.

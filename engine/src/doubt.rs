@@ -5,13 +5,11 @@
 //!
 //! | the object | the call | the resolution |
 //! |---|---|---|
-//! | was looked for in another account | is any but a create whose one-time name it has |
-//! [`Resolution::Elsewhere`] |
+//! | was looked for in another account | is any but a create whose one-time name it has | [`Resolution::Elsewhere`] |
 //! | is there, and is another's by now ([`other_owner`]) | deletes it | [`Resolution::Gone`] |
 //! | is there, and another address stands for it | creates under a one-time name | [`Resolution::Claimed`] |
 //! | is there, and is another's | creates otherwise | as if it were absent |
-//! | is there with other values than were sent | creates under a name that others may have |
-//! [`Resolution::Mismatch`] |
+//! | is there with other values than were sent | creates under a name that others may have | [`Resolution::Mismatch`] |
 //! | is there | creates | [`Resolution::Done`] |
 //! | is there, and shows the change | changes it | [`Resolution::Done`] |
 //! | is there, and shows something else | changes, drains or deletes it | [`Resolution::NotDone`] |
