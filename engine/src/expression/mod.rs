@@ -152,7 +152,8 @@ pub enum Root {
     EachValue,
     /// `type.name`: a resource.
     Resource(Block),
-    /// `module.x`: the outputs of a module. Stands in texts only: resolution puts the outputs' definitions in its place.
+    /// `module.x`: the outputs of a module. Appears only in texts: the resolution replaces it by the
+    /// definitions of the outputs.
     Module(Name),
     /// Any other first word: a variable of `for`, or a name that a scope offers (`old`, `new`, `action`,
     /// `self`, `job`, an attribute in a descriptor).
