@@ -116,7 +116,7 @@ impl Subject<'_> {
         let mut repeated = Attributes::new();
         for (own, theirs) in &parent.attributes {
             let value = object.attributes.get(theirs).cloned();
-            // Few lists repeat the id in their address.
+            // Few items repeat the id of their parent.
             let value = value.or_else(|| {
                 (*theirs == of_parent.model.key).then(|| Value::String(object.id.0.clone()))
             });

@@ -20,7 +20,8 @@ use crate::wire::{at, decode};
 impl Subject<'_> {
     /// Returns the attribute in which two items with one id are two objects; none if they may be one. Lists
     /// with pages may show an object twice, and so do joined lists. The object may have changed in between,
-    /// but not in attributes that never change. Within one list, its name is the same.
+    /// but not in attributes that never change. Within one list, the attributes that reads need do not differ
+    /// either.
     pub(crate) fn differs_in(
         &self,
         one: &Attributes,

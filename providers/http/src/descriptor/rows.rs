@@ -47,8 +47,8 @@ fn changes(model: &TypeModel) -> impl Iterator<Item = (&CallModel, bool)> {
     })
 }
 
-/// Refuses a row for a successful status without a text: only the text can show that such an answer is a
-/// failure.
+/// Refuses a row for a successful status in an API without `message`: no place in the answer shows then that
+/// it is a failure.
 fn success(reader: &mut Reader, row: &ErrorRow) {
     if row.statuses.iter().any(|status| (200..300).contains(status)) {
         reader.push(diagnostics::misfit(

@@ -142,7 +142,7 @@ name = { type = "string", derived = "${naem}", holds = "slef" }
     "#);
 }
 
-/// A program without a call is left out; a program without phases is a mistake.
+/// A descriptor leaves out an operation that calls nothing; an empty list of phases is a mistake.
 #[test]
 fn an_update_without_phases_is_left_out() {
     let text = GOOD.replace("size = {", "size = { on_change = \"replace\",");
