@@ -255,7 +255,7 @@ fn a_create_is_not_done_already() {
     insta::assert_snapshot!(said(&text), @"8:11 a create is not done because something is there already [this API is called by creates alone, for which `done` does not count] -> leave `kind` out: the object may belong to someone else; an import takes it over");
 }
 
-/// A row for a refusal with status 200 must have a text.
+/// A row for a refusal with status 200 needs an API with `message`, the path to the text of an error.
 #[test]
 fn an_error_with_success_says_where_it_is_told() {
     let with = |row: &str| said(&GOOD.replace("[api.rest]", &format!("[api.rest]\n{row}")));
