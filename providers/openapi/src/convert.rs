@@ -41,7 +41,6 @@ pub struct Fault {
 
 /// Writes a descriptor from the text of a document. `load` returns the mistakes in the text of a descriptor;
 /// a type with a mistake is left out.
-/// one is left out.
 pub fn convert(
     document: &str,
     options: &Options,

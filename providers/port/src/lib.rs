@@ -159,7 +159,6 @@ pub trait SendPermit: Send + Sync {
     /// Returns when the request may be sent, within [`SENT_AFTER_PERMIT`]. After an error it must not be
     /// sent. If no attempt of the call can have been executed, the provider returns that error; if one may
     /// have been, it returns [`Kind::InDoubt`]. For a call that was not sent, the run may begin another one.
-    /// one may have been: of a call that was not sent, the run may begin another.
     async fn ask(&self) -> Result<(), Error>;
 }
 
@@ -239,7 +238,6 @@ impl Kind {
 ///
 /// The shown text includes the words of the server. Only `message` is stored, because a server's words may
 /// repeat sent values, however thoroughly they are checked.
-/// server's words may repeat what it was sent, however they are looked through.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}{}", self.words())]
 pub struct Error {
