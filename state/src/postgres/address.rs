@@ -20,7 +20,7 @@ use crate::environment::{Environment, Refusal};
 
 /// The variable with the whole address.
 pub(crate) const URL: &str = "PLUMB_STATE_URL";
-/// The variable that PostgreSQL's own clients read first.
+/// The folder of the server's socket, for settings without a host, if it exists; else `localhost` is used.
 const SOCKETS: &str = "/var/run/postgresql";
 
 /// The longest silence of a server.
