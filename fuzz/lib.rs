@@ -1,3 +1,3 @@
-//! The entries of all targets; see there.
+//! The library of the fuzz targets. It has only their entries.
 
 pub mod entries;

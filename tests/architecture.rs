@@ -1,4 +1,4 @@
-//! The house keeps its shape: which crate may use which, and which words stand where.
+//! Tests of the architecture: which crate may use which others, and which words may stand in which crates.
 
 #[path = "architecture/circles.rs"]
 mod circles;
@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Who may use whom, as ARCHITECTURE.md says it. The root package is the binary.
+/// The allowed dependencies: each crate with the crates that it may use, as in ARCHITECTURE.md. The root
+/// package is the binary.
 const ARROWS: &[(&str, &[&str])] = &[
     ("plumb", &["cli"]),
     (
@@ -53,7 +54,7 @@ fn metadata() -> serde_json::Value {
     serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON")
 }
 
-/// Each member's dependencies among the members, those for tests left out.
+/// Returns the dependencies of each workspace member on other members, without those for tests.
 fn arrows() -> BTreeMap<String, BTreeSet<String>> {
     let metadata = metadata();
     let packages = metadata["packages"].as_array().expect("packages");
@@ -83,7 +84,7 @@ fn crates_use_only_what_the_arrows_allow() {
     }
 }
 
-/// The Rust files below a folder, tests left out.
+/// Returns the Rust files below a folder, without tests.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -107,7 +108,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The text of a file up to its test module; what else is for tests may stand anywhere.
+/// Returns the text of a file up to its test module. Code for tests is not checked.
 fn code(path: &Path) -> String {
     let text = std::fs::read_to_string(path).expect("a source file");
     let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
@@ -120,7 +121,8 @@ fn only_the_serverless_crates_know_its_types_by_name() {
         for path in sources(&root().join(folder)) {
             let code = code(&path);
             for word in ["network_volume", "endpoint"] {
-                // The job of a check is a key of the language, and it names the endpoint that runs it.
+                // The job of a check is a key of the spec language, with the name of the endpoint that runs
+                // it.
                 if word == "endpoint" && path.ends_with("engine/src/config/keys.rs") {
                     continue;
                 }
@@ -130,7 +132,7 @@ fn only_the_serverless_crates_know_its_types_by_name() {
     }
 }
 
-/// A reason is what people are told: only `render` may ask which one it is.
+/// Only `render` branches on a reason, because a reason is meant for people.
 #[test]
 fn nothing_branches_on_a_reason() {
     let asks = |line: &str| {
@@ -162,7 +164,7 @@ fn every_module_says_what_it_is() {
     }
 }
 
-/// Where the members live.
+/// The folders of the workspace members.
 const FOLDERS: &[&str] = &[
     "src",
     "engine/src",

@@ -1,5 +1,5 @@
-//! The kept corpora of the fuzz targets, run through the same entries, so that what was once found
-//! stays found without the tools that find.
+//! Runs the corpora of the fuzz targets through the same entries, so that faults that were found once stay
+//! fixed, also where the fuzzer is not installed.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 #[expect(unreachable_pub, reason = "the fuzz targets are another crate")]
 mod entries;
 
-/// All corpora together: large ones belong elsewhere.
+/// The maximum size of all corpora together, in bytes.
 const BYTES_MAX: u64 = 200 * 1024;
-/// The longest that one input may take here, in a debug build on a busy machine.
+/// The longest time for one input, in a debug build on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn corpora() -> PathBuf {
@@ -33,7 +33,7 @@ fn every_kept_input_does_no_harm() {
         for path in inputs {
             let data = std::fs::read(&path).expect("an input");
             let begin = Instant::now();
-            // The name of an input that panics is in the message of the test.
+            // The panic is caught so that the message of the test names the input.
             let caught = std::panic::catch_unwind(|| entries::run(target, &data));
             assert!(caught.is_ok(), "{} panicked", path.display());
             assert!(begin.elapsed() < PATIENCE, "{}: {:?}", path.display(), begin.elapsed());

@@ -1,4 +1,4 @@
-//! Adoption: the live objects that no state knows, and taking many of them over at once.
+//! Adoption: lists the live objects that no state knows, and takes many of them over at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use crate::refresh::{AT_ONCE, Key, list_types, unreadable};
 use crate::session::Session;
 use crate::{ApplyError, Providers};
 
-/// Lists the objects that exist and that neither the state nor an import of the spec knows, of the types for which
-/// `is_wanted` holds. What a create in doubt may have made is no stranger.
+/// Lists the live objects of the wanted types that neither the state nor an import of the spec knows. Leaves
+/// out objects that a create in doubt may have made.
 pub async fn unknown_objects(
     snapshot: &Snapshot,
     providers: &Providers,
@@ -61,7 +61,7 @@ fn schema(providers: &Providers, (instance, ty): &Key) -> Option<Arc<TypeSchema>
     providers.get(instance)?.schema().types.get(ty).cloned()
 }
 
-/// An object with what lists do not show of it; none where it is gone meanwhile.
+/// Returns an object with the attributes that lists do not show; `None` if the object is gone by now.
 async fn whole(
     providers: &Providers,
     key: Key,
@@ -85,17 +85,17 @@ async fn whole(
     Ok(Some(Found { provider: key.0, ty: key.1, id, attributes: shown }))
 }
 
-/// The objects that somebody knows already.
+/// The objects that the state or an import of the spec knows.
 struct Known<'a> {
     snapshot: &'a Snapshot,
     accounts: BTreeMap<&'a Name, Option<Digest>>,
-    /// By account, type and id.
+    /// The known objects, by account, type and id.
     places: BTreeSet<(Account, Name, ObjectId)>,
-    /// By account, type and name: what imports find by name.
+    /// The objects that imports find by name, by account, type and name.
     names: BTreeSet<(Account, Name, Name)>,
 }
 
-/// The account of a provider instance; the instance itself where it has none.
+/// The account of a provider instance, or the instance itself if it has no account.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Account {
     Of(Digest),
@@ -166,8 +166,8 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Plans taking objects over, each as an address of the spec, and nothing else. With errors among the diagnostics it
-/// may not be done.
+/// Plans to take objects over, each as an address of the spec, and nothing else. The plan may not be carried
+/// out if the diagnostics have errors.
 pub async fn plan(
     snapshot: &Snapshot,
     request: &Request<'_>,
@@ -177,7 +177,8 @@ pub async fn plan(
     let targets = imports.keys().map(|address| Target::Instance(address.clone())).collect();
     let options = Options { targets, ..Options::default() };
     let request = Request { config: &config, options: &options, refresh: true, ..*request };
-    // A block that did its work does nothing more. Who asks for it again by id means it.
+    // An import that did its work is not planned again. Here the user asks for the object by its id, so it
+    // is.
     let mut snapshot = snapshot.clone();
     for address in imports.keys() {
         snapshot.taken_over.remove(address);
@@ -194,7 +195,7 @@ pub async fn plan(
     Ok((plan, found))
 }
 
-/// Takes the objects of such a plan over: all of them in one write of the journal.
+/// Takes the objects of a plan over, all of them in one write to the journal.
 pub async fn take_over(
     session: &mut Session,
     plan: &Plan,
@@ -206,7 +207,7 @@ pub async fn take_over(
     session.flush().await
 }
 
-/// The imports of objects, as a spec would ask for them.
+/// Returns the imports of objects, as a spec would have them.
 fn imports_of(imports: &BTreeMap<Address, ObjectId>) -> BTreeMap<Address, ImportConfig> {
     let import = |(address, id): (&Address, &ObjectId)| {
         let object = ImportedObject::Id(id.clone());
@@ -215,7 +216,7 @@ fn imports_of(imports: &BTreeMap<Address, ObjectId>) -> BTreeMap<Address, Import
     imports.iter().map(import).collect()
 }
 
-/// The records of a plan that take objects over.
+/// Returns the records of a plan that take objects over.
 fn records<'p>(
     plan: &'p Plan,
     imports: &BTreeMap<Address, ObjectId>,
@@ -223,7 +224,7 @@ fn records<'p>(
     plan.seen.iter().filter(|record| address_of(record).is_some_and(|it| imports.contains_key(it)))
 }
 
-/// The address that a record takes an object over for.
+/// Returns the address as which a record takes an object over.
 fn address_of(record: &Record) -> Option<&Address> {
     match record {
         Record::Adopted { address, deposed: false, .. } => Some(address),

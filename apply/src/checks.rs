@@ -1,7 +1,7 @@
-//! What checks see: the spec's variables and locals, the objects of the state as they are live,
-//! and what was fetched for the check.
+//! The values that the expressions of checks see: the spec's variables and locals, the objects of the state
+//! as they are live, and the answers that were fetched for the check.
 //!
-//! Only evaluates. Fetching and telling are the caller's.
+//! This module only evaluates. The caller fetches and reports.
 
 mod unwanted;
 
@@ -26,22 +26,23 @@ use crate::{ApplyError, Providers};
 /// The objects of a state as they are live.
 pub struct Live {
     snapshot: Snapshot,
-    /// What was seen of each object just now.
+    /// The live attributes of each object, as they were just read.
     seen: BTreeMap<Address, Attributes>,
-    /// The secrets that variables give, wherever an object has them.
+    /// The values of sensitive variables. They count as sensitive wherever an object has them.
     known: KnownSecrets,
-    /// The secrets of which there are fingerprints.
+    /// The fingerprints of the secrets in the state and in the live objects.
     marks: SecretFingerprints,
 }
 
 impl Live {
-    /// Looks at everything that the state names.
+    /// Reads every object that the state names.
     pub async fn look(
         snapshot: Snapshot,
         providers: &Providers,
         config: &Config,
     ) -> Result<Self, ApplyError> {
-        // What an API repeats of a variable can be asserted, so it is not sealed; it is sensitive.
+        // An API may repeat the value of a variable. A check can compare that value, so it is not sealed,
+        // only marked as sensitive.
         let observations =
             observe(&snapshot, providers, &TypesToList::default(), &KnownSecrets::default())
                 .await?;
@@ -61,7 +62,7 @@ impl Live {
         Ok(live)
     }
 
-    /// The objects as the state has them. Nothing is called.
+    /// Takes the objects as the state has them. No API is called.
     pub fn stored(snapshot: Snapshot, config: &Config) -> Self {
         let known = KnownSecrets::of(config.variables.values().map(|variable| &variable.value));
         let marks = marks(&snapshot, &Observations::default());
@@ -73,7 +74,8 @@ impl Live {
         self.snapshot.entries.keys()
     }
 
-    /// Computes an expression of a check, in which `bound` words stand for what was fetched.
+    /// Computes an expression of a check. `bound` has the answers that were fetched, by the names that the
+    /// check gives them.
     pub fn evaluate(
         &self,
         expr: &Expr,
@@ -101,7 +103,7 @@ impl Live {
         })
     }
 
-    /// What variables and locals give that is secret, in clear.
+    /// Returns the secret values of the variables and locals, in clear.
     pub fn secrets(&self, config: &Config, providers: &Providers) -> Vec<Value> {
         let variables = config.variables.values().map(|variable| variable.value.clone());
         let locals = self.in_scope((config, providers), &BTreeMap::new(), |scope| {
@@ -115,7 +117,7 @@ impl Live {
         variables.chain(locals).flat_map(secret).collect()
     }
 
-    /// The words of a text that the state knows as secrets, by their fingerprints.
+    /// Returns the words of a text that are secrets of the state, by their fingerprints.
     pub fn known_words(&self, text: &str) -> Vec<Value> {
         let words = self.marks.words(text, &self.snapshot.seal_key);
         words.into_iter().map(Value::string).collect()
@@ -151,7 +153,7 @@ impl Live {
     }
 }
 
-/// What the state has sealed, and what was seen that is.
+/// Returns the fingerprints of the secrets in a state and in the live objects.
 fn marks(snapshot: &Snapshot, observations: &Observations) -> SecretFingerprints {
     let mut marks = SecretFingerprints::default();
     for entry in snapshot.entries.values() {
@@ -166,20 +168,20 @@ fn marks(snapshot: &Snapshot, observations: &Observations) -> SecretFingerprints
     marks
 }
 
-/// What an expression of a check may refer to.
+/// The names that an expression of a check may refer to.
 struct CheckScope<'a> {
     config: &'a Config,
     objects: &'a FillScope<'a>,
     locals: &'a Locals<'a>,
     bound: &'a BTreeMap<Name, Datum>,
     known: &'a KnownSecrets,
-    /// Where it is computed whether an instance is wanted at all.
+    /// The instance whose `enabled` is computed; `None` while anything else is computed.
     each: Option<Each<'a>>,
     depth: &'a Depth,
 }
 
 impl<'a> CheckScope<'a> {
-    /// The same below `for_each`, or outside of it.
+    /// Returns this scope with another `each`, or with none.
     fn with_each<'e>(&self, each: Option<Each<'e>>) -> CheckScope<'e>
     where
         'a: 'e,

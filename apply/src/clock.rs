@@ -1,8 +1,8 @@
-//! Measures how long ago something was, also when the machine slept meanwhile.
+//! Measures how long ago a moment was, also if the machine slept in between.
 //!
-//! The clock that only goes forward stands still while a machine is suspended, and that of the day is
-//! set by people and servers. A run may have lost its place whenever one of them says so: the longer
-//! time of the two counts, and a day that begins again counts as for ever.
+//! A monotonic clock stands still while a machine is suspended, and the time of day is set by people and
+//! servers. A run may have lost its lock if either clock says that too much time went by. So the longer of
+//! the two times counts, and a time of day that was set back counts as infinitely long.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The time of day, in milliseconds since 1970, for whoever outlives the borrow of a host.
+/// A reader of the time of day, in milliseconds since 1970, for tasks that outlive the borrow of a host.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> u64 + Send + Sync>);
 
 impl Clock {
-    /// A clock that is read by a function.
+    /// Returns a clock that calls a function to read the time.
     pub fn new(now_ms: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(now_ms))
     }
 
-    /// Now.
+    /// Returns the current moment.
     pub fn moment(&self) -> Moment {
         Moment { instant: Instant::now(), at_ms: (self.0)(), clock: self.clone() }
     }
@@ -32,7 +32,7 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// A point in time, by both clocks.
+/// A point in time by both clocks.
 #[derive(Clone, Debug)]
 pub struct Moment {
     instant: Instant,
@@ -41,7 +41,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Returns how long ago it was, at least.
+    /// Returns how much time went by since this moment: the longer of what the two clocks say.
     pub(crate) fn elapsed(&self) -> Duration {
         let by_day = (self.clock.0)().checked_sub(self.at_ms);
         self.instant.elapsed().max(by_day.map_or(Duration::MAX, Duration::from_millis))

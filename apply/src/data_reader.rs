@@ -1,16 +1,16 @@
-//! The port through which look-ups read what is no object of a provider.
+//! The port through which look-ups read the outputs of other states and the answers of web addresses.
 
 use engine::plan::{Fetch, Unanswered};
 use engine::value::Datum;
 use futures_util::future::BoxFuture;
 
-/// Reads other states and addresses for look-ups.
+/// Reads the outputs of other states and the answers of web addresses for look-ups.
 pub trait DataReader: Send + Sync {
-    /// Returns what is asked for, as a map of the attributes that the schema of the look-up computes.
+    /// Returns the answer to `fetch`: a map of the attributes that the schema of the look-up computes.
     fn read<'a>(&'a self, fetch: &'a Fetch) -> BoxFuture<'a, Result<Datum, Unanswered>>;
 }
 
-/// Reads nothing, for who plans specs without such look-ups.
+/// A reader that answers nothing, for specs without such look-ups.
 #[derive(Clone, Copy, Debug)]
 pub struct NoData;
 

@@ -1,5 +1,5 @@
-//! Why a run cannot go on as a whole. A step that fails is no such error: the run reports it and
-//! goes on with what does not depend on it.
+//! The errors that end a run as a whole. The failure of a single step is no such error: the run reports the
+//! failure and goes on with the steps that do not depend on it.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use state::StoreError;
 /// A run that cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
-    /// The state store failed, is locked, or holds what it should not.
+    /// The state store failed, is locked, or holds something invalid.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The store takes so long for each write that no call may be made by it: meanwhile another run
-    /// could have taken over.
+    /// Each write to the store takes so long that no call may follow it: another run could have taken over
+    /// the lock in the meantime.
     #[error(
         "the state store is too slow: what it is to write takes longer than {} s each time, and no \
          call is made whose record is older",
@@ -26,20 +26,20 @@ pub enum ApplyError {
     /// The journal contradicts itself.
     #[error(transparent)]
     Journal(#[from] IllegalRecord),
-    /// What is live could not be read.
+    /// The objects of a type could not be read.
     #[error("cannot read what is live: {ty}: {source}")]
     Refresh {
         /// The resource type that was read.
         ty: String,
-        /// Why.
+        /// The provider's error.
         source: provider_port::Error,
     },
     /// One object could not be read.
     #[error("cannot read what is live: {address}: {source}")]
     Unread {
-        /// Which stands for it.
+        /// The address that stands for the object.
         address: Box<Address>,
-        /// Why.
+        /// The provider's error.
         source: provider_port::Error,
     },
     /// So many objects are gone at once that the key or the address is more likely wrong.
@@ -48,23 +48,23 @@ pub enum ApplyError {
         addresses.first().map(ToString::to_string).unwrap_or_default()
     )]
     Vanished {
-        /// How many.
+        /// The number of objects that are gone.
         gone: usize,
-        /// Of how many.
+        /// The number of objects that the run looked at.
         all: usize,
-        /// Whose they are.
+        /// The addresses of the objects that are gone.
         addresses: Vec<Address>,
     },
     /// Look-ups need one another in a chain that is too long.
     #[error("more than {0} look-ups need one another in a chain")]
     EndlessLookUps(usize),
-    /// A plan that is made again comes to something else.
+    /// A saved plan was made again, and the new plan differs from it.
     #[error("stale plan: {}", words(.0))]
     Stale(Vec<Difference>),
-    /// A plan cannot be made again.
+    /// A saved plan cannot be made again: planning finds errors.
     #[error("stale plan: it cannot be made any more")]
     Unplannable(Diagnostics),
-    /// A sensitive variable has another value than when a saved plan was made.
+    /// A sensitive variable has another value than it had when the saved plan was made.
     #[error("the sensitive variable `{0}` has another value than when the plan was made")]
     OtherSecret(Name),
 }

@@ -1,7 +1,7 @@
-//! Filling residuals: the one thing that apply computes.
+//! Filling residuals: the only computing that apply does.
 //!
-//! A residual refers to objects that are there by now and to sensitive variables that were given
-//! again. What a plan knew already is not computed a second time.
+//! A residual refers to objects that are there by now and to sensitive variables that were given again. A
+//! value that the plan knew is not computed a second time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,20 +25,20 @@ pub(crate) struct FillScope<'a> {
     pub(crate) variables: &'a BTreeMap<Name, Datum>,
     /// The answers that look-ups fetched, in clear.
     pub(crate) looked_up: &'a BTreeMap<Address, Datum>,
-    /// Objects with secrets, in clear, as far as this run knows them.
+    /// The attributes of objects that hold secrets, in clear, as far as this run knows them.
     pub(crate) clear: &'a BTreeMap<Address, Attributes>,
-    /// True if what no answer has shown is null, for who only shows what there is.
+    /// True if an attribute that no answer has shown counts as null, for callers that only show values.
     pub(crate) takes_unshown_for_null: bool,
 }
 
-/// The same for one expression: what it names of an object and no answer has shown is not null, it
-/// is not known. Of an object that it takes as a whole there is what was shown.
+/// The scope of one expression. An attribute that the expression names and that no answer has shown is
+/// unknown, not null. An object that the expression uses as a whole has only the attributes that were shown.
 struct Asking<'a> {
     scope: &'a FillScope<'a>,
     named: BTreeSet<&'a Name>,
 }
 
-/// The attributes that an expression names, of whatever.
+/// Returns the names of the attributes that an expression reads, on whatever object.
 pub(crate) fn named(expr: &Expr) -> BTreeSet<&Name> {
     let mut names = BTreeSet::new();
     visit::walk(expr, &mut |part| match &part.kind {
@@ -62,7 +62,7 @@ fn text(expr: &Expr) -> Option<&Name> {
     }
 }
 
-/// Returns true if the API is to say the value of an attribute that the spec does not give.
+/// Returns true if only the API can say the value of an attribute that the spec does not give.
 pub(crate) fn is_told_by_api(attribute: &Attribute) -> bool {
     let computed = attribute.presence == Presence::Computed && attribute.derived.is_none();
     computed || attribute.server_default
@@ -122,7 +122,8 @@ impl FillScope<'_> {
         Ok(Datum { value: Value::map(objects), sensitive: paths })
     }
 
-    /// A reference as people write it: the evaluator takes an instance out of all of them by its name.
+    /// Returns a reference in the form that people write: `block[key]`, where the evaluator reads the key as
+    /// an attribute of the block.
     fn written(&self, reference: &Expr) -> Expr {
         match &reference.kind {
             Kind::Attribute(base, name) => {
@@ -213,7 +214,8 @@ pub(crate) fn known(expr: &Expr, scope: &FillScope<'_>) -> Result<Datum, String>
     })
 }
 
-/// The same as a later plan sees it, with fingerprints for secrets; none where something is not known.
+/// Computes an expression as a later plan sees it, with fingerprints for secrets. Returns `None` if something
+/// is not known.
 pub(crate) fn kept(expr: &Expr, scope: &FillScope<'_>) -> Option<Value> {
     let nothing = BTreeMap::new();
     let scope = &FillScope { clear: &nothing, ..*scope };
@@ -230,7 +232,7 @@ fn first_unknown(value: &Value) -> Option<&Expr> {
     }
 }
 
-/// The first reference in an expression to a secret of which there is only a fingerprint.
+/// Returns the first reference in an expression to a secret of which only the fingerprint is known.
 fn first_sealed(expr: &Expr, scope: &Asking<'_>) -> Option<Expr> {
     let mut found = None;
     visit::references(expr, &mut |part| {
@@ -243,7 +245,7 @@ fn first_sealed(expr: &Expr, scope: &Asking<'_>) -> Option<Expr> {
     found
 }
 
-/// Replaces every unknown in a value by what it is now.
+/// Replaces every unknown part of a value by its value now.
 pub(crate) fn fill(value: &Value, scope: &FillScope<'_>) -> Result<Value, String> {
     match value {
         Value::Unknown(unknown) => {

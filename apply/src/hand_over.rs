@@ -1,7 +1,7 @@
 //! Handing objects over from one state to another, under both locks.
 //!
-//! The other state has an object before this one lets it go. Who is killed in between has it in both, and the same
-//! command finishes it.
+//! The other state gets an object before this one lets it go. If the command is killed in between, both
+//! states have the object, and the same command finishes the work.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use engine::state::{Entry, LOCAL_SERVICE, Object, Progress, Snapshot};
 use crate::ApplyError;
 use crate::session::Session;
 
-/// The reason why objects cannot be handed over. Nothing was changed.
+/// The reason why objects cannot be handed over. Neither state was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandOverError {
     /// A call for the object is in doubt.
@@ -22,13 +22,13 @@ pub enum HandOverError {
     /// The object is not finished, and only the state that made it knows its one-time name.
     #[error("{0} is unfinished: an earlier run created it and did not finish")]
     Unfinished(Address),
-    /// The other state has something else there.
+    /// The other state has another object at the address.
     #[error("{0} is in the other state already")]
     Taken(Address),
     /// The other state has the object under another address.
     #[error("{0} stands for the same object in the other state")]
     Owned(Address),
-    /// The provider acts on the service that belongs to this folder.
+    /// The provider acts on the service that belongs to the folder of this state.
     #[error(
         "the provider {provider} acts on the service of this folder, which no other folder has"
     )]
@@ -36,14 +36,14 @@ pub enum HandOverError {
         /// The provider instance.
         provider: Name,
     },
-    /// The provider of that name acts on another service there.
+    /// The provider of the same name acts on another service in the other state.
     #[error("the provider {provider} acts on {here} here, and on {there} there")]
     Elsewhere {
         /// The provider instance.
         provider: Name,
-        /// Its service in this state.
+        /// The service of the provider in this state.
         here: String,
-        /// Its service in the other one.
+        /// The service of the provider in the other state.
         there: String,
     },
 }
@@ -51,13 +51,14 @@ pub enum HandOverError {
 /// The number of objects that were handed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HandedOver {
-    /// All of them.
+    /// The number of all objects.
     pub objects: usize,
-    /// Those of which the state has the fingerprints of secrets, which mean nothing to another state.
+    /// The number of objects of which the state has fingerprints of secrets. Those mean nothing to another
+    /// state.
     pub with_secrets: usize,
 }
 
-/// The records that hand objects over: those of the other state, and those of this one.
+/// The records that hand objects over: those for the other state, and those for this one.
 #[derive(Debug, Default)]
 struct Records {
     there: Vec<Record>,
@@ -65,7 +66,8 @@ struct Records {
     counts: HandedOver,
 }
 
-/// Hands objects over: `addresses` has the address that each gets, by the one that it has.
+/// Hands objects over. `addresses` maps the address of each object in this state to its address in the other
+/// one.
 pub async fn hand_over(
     here: &mut Session,
     there: &mut Session,
@@ -120,13 +122,14 @@ fn records(
     Ok(records)
 }
 
-/// The objects of an entry, each with true if it was put aside.
+/// Returns the objects of an entry, each with true if a replace has put it aside.
 fn objects(entry: &Entry) -> impl Iterator<Item = (&Object, bool)> {
     let current = entry.current.iter().map(|object| (object, false));
     current.chain(entry.deposed.iter().map(|object| (object, true)))
 }
 
-/// An object as another state has it: without what was made with the key of this one.
+/// Returns an object as another state can have it: without the fingerprints that were made with this state's
+/// key.
 fn foreign(object: &Object) -> Object {
     let (made_with, input_fingerprints) = (BTreeMap::new(), BTreeMap::new());
     Object { made_with, input_fingerprints, ..object.clone() }

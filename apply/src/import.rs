@@ -1,7 +1,7 @@
-//! `import`: takes one object that exists over into the state, and calls nothing that changes it.
+//! `import`: takes one existing object over into the state, without calls that change the object.
 //!
-//! The planner says whether that may be: the import is planned as an `[[import]]` block is,
-//! for its address alone, and only the record that takes the object over is kept of the plan.
+//! The planner decides if the import may be done. It plans the import like an `[[import]]` block, for this
+//! address alone; of that plan, only the record that takes the object over is kept.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::adopt;
 use crate::planning::Request;
 use crate::session::Session;
 
-/// Takes an object over as `address`. With errors among the diagnostics nothing was recorded.
+/// Takes an object over as `address`. Records nothing if the diagnostics have errors.
 pub async fn import(
     session: &mut Session,
     request: &Request<'_>,

@@ -1,11 +1,11 @@
 //! The async shell around the engine: refresh, recover, execute.
 //!
-//! Everything that waits is here, and nothing that decides: which step comes when stands in the
-//! plan, which record may follow which in the engine's journal, how a call looks in its provider.
-//! A run goes: [`session::Session::open`] takes the lock and folds the journal,
-//! [`doubt::recover::recover`] looks up what earlier runs left open, [`refresh::observe`] lists what is
-//! live, the engine plans, [`run::execute`] runs the steps, journal before world, and
-//! [`session::Session::close`] leaves a snapshot behind.
+//! Everything that waits is here, and nothing that decides. The plan says in which order steps run, the
+//! engine's journal says which record may follow which, and the provider says what a call looks like. A run
+//! goes like this: [`session::Session::open`] takes the lock and folds the journal,
+//! [`doubt::recover::recover`] looks up the calls that earlier runs left open, [`refresh::observe`] lists the
+//! live objects, the engine plans, [`run::execute`] runs the steps and writes each record before the call
+//! that it is about, and [`session::Session::close`] saves a snapshot.
 
 pub mod adopt;
 pub mod checks;
@@ -43,12 +43,12 @@ pub use error::ApplyError;
 /// The configured provider instances, by instance name.
 pub type Providers = BTreeMap<Name, Arc<dyn Provider>>;
 
-/// What a run needs of the world beside stores and providers; a test or a simulator brings its own.
+/// The clock and the randomness of a run. A test or a simulator brings its own.
 pub trait Host: Send + Sync {
     /// The time, in milliseconds since 1970.
     fn now_ms(&self) -> u64;
 
-    /// The same time, for tasks that outlive a borrow of this.
+    /// The same clock, for tasks that outlive the borrow of the host.
     fn clock(&self) -> Clock;
 
     /// Random bytes, from the operating system in real runs.

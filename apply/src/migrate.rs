@@ -1,17 +1,17 @@
 //! `migrate`: a state moves from one store to another, with no moment at which it is lost.
 //!
-//! Both are locked. The new place is marked as one where the state arrives, the state is copied there,
-//! read back and compared; then the old place is marked as left, and then the other mark is taken
-//! away. So the old place can be used until it is left, the new one from the moment that its mark is
-//! gone, and never both: who works at the old place meanwhile makes the copy an old one, which the
-//! next attempt replaces. Nothing is removed, and cut short anywhere, it goes on when it is done again.
+//! Both stores are locked. The new place is marked as arriving, the state is copied there, read back and
+//! compared. Then the old place is marked as left, and then the mark of the new place is removed. So the old
+//! place can be used until it is left, the new place as soon as its mark is gone, and never both. A run at
+//! the old place in between makes the copy outdated, and the next attempt replaces the copy. The old place
+//! keeps its content. If the move is cut short anywhere, the same command continues it.
 //!
-//! Both marks bear the run that wrote them. A move that is cut short after the old place was left is
-//! finished only where the other mark is of the same run: names do not prove it, as two places may have
-//! one name, and what an earlier attempt brought to the wrong one must not be put in use there.
+//! Both marks name the run that wrote them. A move that was cut short after the old place was left is
+//! finished only if both marks name the same run. The names of the places do not prove enough: two places may
+//! have one name, and a copy that an earlier attempt brought to the wrong one must not be put in use.
 //!
-//! The old place needs no mark of its own before that: its lock is held, and the one write that leaves
-//! it fails where the lock was lost, so nobody has gone on there from what was copied.
+//! The old place needs no mark before it is left. Its lock is held, and the write of the mark fails if the
+//! lock was lost, so no other run has continued there from the state that was copied.
 
 use std::time::Duration;
 
@@ -22,28 +22,28 @@ use state::{Holder, LockedStore, Store, StoreError};
 
 use crate::session::fold_if_any;
 
-/// The end of a move.
+/// The result of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Migrated {
-    /// So many addresses were moved.
+    /// The state was moved; it has this many addresses.
     Moved(usize),
-    /// They were moved before.
+    /// The state was moved by an earlier attempt.
     Before,
 }
 
-/// A reason not to move a state. It is where it was, and stays the one that counts.
+/// The reason why a state was not moved. It stays in the old place, which stays the valid one.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateError {
-    /// A store failed, is locked, or holds what it should not.
+    /// A store failed, is locked, or holds something invalid.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A journal contradicts itself.
     #[error(transparent)]
     Journal(#[from] IllegalRecord),
-    /// There is nothing to move.
+    /// The old store has no state.
     #[error("there is no state in {0}")]
     Nothing(String),
-    /// The new store has another version of the state.
+    /// The new store has another version of this state.
     #[error("there is another version of this state in {place}: serial {serial}")]
     AnotherVersion {
         /// The place.
@@ -59,15 +59,15 @@ pub enum MigrateError {
         /// The lineage of that state.
         lineage: String,
     },
-    /// The old store was left for a place of that name, which is not the new store.
+    /// The old store was left for a place of that name, but the new store is not that place.
     #[error("{to} is not the place of that name to which the state was moved from {from}")]
     AnotherPlace {
         /// The place that was left.
         from: String,
-        /// The name.
+        /// The name of the place to which the state was moved.
         to: String,
     },
-    /// The new store does not keep what it is given.
+    /// The new store gave back something else than was written to it.
     #[error("what was written to {0} is not what is read from it")]
     Changed(String),
 }
@@ -121,8 +121,8 @@ fn left(old: &dyn Store, new: &dyn Store) -> StoreError {
     StoreError::Moved { from: old.place(), to: new.place() }
 }
 
-/// The mark of the old place, if an earlier attempt has come so far that it is left for the new one. A
-/// place with another mark has nothing to move.
+/// Returns the mark of the old place, if an earlier attempt left that place for the new one. Fails if the old
+/// place has another mark.
 fn left_for(
     mark: Option<Mark>,
     old: &dyn Store,
@@ -135,7 +135,8 @@ fn left_for(
     }
 }
 
-/// The run of the move that left the old place, if it is the one that brought the state to the new one.
+/// Returns the run of the move that left the old place. Fails unless the same run brought the state to the
+/// new place.
 fn goes_on(
     left_for: &Mark,
     there: Option<&Mark>,
@@ -151,8 +152,8 @@ fn goes_on(
     }
 }
 
-/// Folds the journal in for good, so that serials tell versions of the state apart: that of a copy
-/// is never the serial of another version, wherever a move is cut short and the old place goes on.
+/// Saves the state with its journal folded in, so that serials identify versions of the state. Even if the
+/// move is cut short and runs continue at the old place, no other version gets the serial of the copy.
 async fn settle(source: &mut dyn LockedStore, snapshot: Snapshot) -> Result<Snapshot, StoreError> {
     if source.loaded().records.is_empty() {
         return Ok(snapshot);
@@ -163,8 +164,7 @@ async fn settle(source: &mut dyn LockedStore, snapshot: Snapshot) -> Result<Snap
     Ok(settled)
 }
 
-/// Writes the state to the new place, which is marked as arriving before anything changes there, and
-/// reads it back.
+/// Marks the new place as arriving, writes the state there and reads it back.
 async fn copy(
     snapshot: &Snapshot,
     arriving: &Mark,
@@ -194,8 +194,8 @@ async fn copy(
     }
 }
 
-/// Returns true if what is at the new place is this state, from before: an earlier attempt brought it, after
-/// which the old place went on, or it was left there when the state moved away, and now comes back.
+/// Returns true if the new place has an older version of this state: an earlier attempt brought it before the
+/// old place was used again, or the state was once moved away from there and now comes back.
 fn is_older_copy(
     there: &Snapshot,
     snapshot: &Snapshot,
@@ -203,7 +203,7 @@ fn is_older_copy(
     target: &dyn LockedStore,
 ) -> bool {
     let may_be = match (&target.loaded().mark, arriving) {
-        // Another attempt is another run.
+        // Each attempt is another run, so the runs of the marks are not compared.
         (Some(Mark::Arriving { from, .. }), Mark::Arriving { from: place, .. }) => from == place,
         (mark, _) => matches!(mark, Some(Mark::Left { .. })),
     };

@@ -1,7 +1,7 @@
-//! Planning as a shell does it: what is live is observed, then the engine decides.
+//! Planning: this module observes the live objects, then the engine makes the plan.
 //!
-//! Takes no lock and writes nothing. `plan` calls it on what a store holds right now, `apply` under
-//! the lock, after recovery.
+//! Planning takes no lock and writes nothing. `plan` calls it on the stored state as it is right now, `apply`
+//! calls it under the lock, after recovery.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,26 +30,27 @@ use crate::{ApplyError, DataReader, Host, Providers};
 /// The longest chain of look-ups that need one another and must be read one by one.
 const ROUNDS_MAX: usize = 32;
 
-/// What is to be planned.
+/// The inputs of a plan, beside the state.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     /// The resolved spec.
     pub config: &'a Config,
-    /// Its graph.
+    /// The graph of the spec.
     pub graph: &'a Graph,
-    /// The configured providers, those of the state among them.
+    /// The configured providers, among them those of the objects in the state.
     pub providers: &'a Providers,
-    /// What was asked for.
+    /// The options of the plan, such as targets and the mode.
     pub options: &'a Options,
-    /// True if to look at what is live; without, the state stands for it.
+    /// True if the live objects are read; if false, the state is taken for what is live.
     pub refresh: bool,
-    /// True if another run holds the lock: its open calls are running, not in doubt.
+    /// True if another run holds the lock. Its open calls are then under way, not in doubt.
     pub running: bool,
-    /// When, in milliseconds since 1970: what was watched for long enough is looked for a last time.
+    /// The current time, in milliseconds since 1970. A one-time name is no longer watched once its time is
+    /// over and the lists show no object under it.
     pub now_ms: u64,
-    /// Who looks at the instances of a large spec.
+    /// The workers that share the instances of a large spec.
     pub workers: &'a dyn Workers,
-    /// The reader of other states and addresses.
+    /// The reader of other states and of web addresses, for look-ups.
     pub reader: &'a dyn DataReader,
 }
 
@@ -60,7 +61,7 @@ impl Request<'_> {
     }
 }
 
-/// Plans.
+/// Makes a plan. Fails if so many objects are gone at once that a person must decide first.
 pub async fn make(
     snapshot: &Snapshot,
     request: &Request<'_>,
@@ -71,8 +72,8 @@ pub async fn make(
     }
 }
 
-/// The same for who only shows it: that so many objects are gone at once that it is a question
-/// comes beside the plan, and keeps it from being run.
+/// Makes a plan, also where so many objects are gone at once that a person must decide first. That error then
+/// comes beside the plan, which may be shown and must not be run.
 pub async fn make_anyway(
     snapshot: &Snapshot,
     request: &Request<'_>,
@@ -104,14 +105,14 @@ pub async fn make_anyway(
     let planned = Box::pin(plan_with_answers(snapshot, &moves, request, observations));
     let (plan, mut found) = planned.await?;
     found.extend(refused_destinations(&plan, request.providers));
-    // What nobody looked at may be shown to the run.
+    // Without a refresh, a secret that is missing now may still be read during the run.
     if request.refresh {
         found.extend(unavailable_secrets(&plan, request.providers).await);
     }
     Ok((plan, found, question))
 }
 
-/// Plans, and plans again with the answers for as long as the plan asks.
+/// Makes the plan, and makes it again with the answers as long as it has open questions.
 async fn plan_with_answers(
     snapshot: &Snapshot,
     moves: &Moves,
@@ -142,8 +143,8 @@ async fn plan_with_answers(
     Err(ApplyError::EndlessLookUps(ROUNDS_MAX))
 }
 
-/// Looks up what earlier runs left open, in memory only: what a plan shows is what an apply would
-/// find. Calls of a run that is at it right now are left alone.
+/// Looks up the calls that earlier runs left open, in memory only, so that a plan shows what an apply would
+/// find. Leaves out the calls of a run that is under way.
 pub async fn recover_in_memory(
     snapshot: &mut Snapshot,
     request: &Request<'_>,
@@ -172,9 +173,9 @@ fn accounts(providers: &Providers) -> BTreeMap<Name, Digest> {
         .collect()
 }
 
-/// The watched nonces that need no more watching: their time is over, and their lists, which were
-/// just looked at, show nothing under them. The lists of a provider that is gone were not, and those of another
-/// account are believed later.
+/// Returns the watched nonces that need no more watching: their time is over, and the lists that were just
+/// read show no object under them. A nonce stays watched if its provider is not configured, as the lists were
+/// not read. A nonce of another account stays watched for longer.
 fn over(snapshot: &Snapshot, request: &Request<'_>, leftovers: &[Leftover]) -> Vec<Nonce> {
     let accounts: BTreeMap<&Name, Option<Fingerprint>> = request
         .providers
@@ -196,7 +197,7 @@ fn over(snapshot: &Snapshot, request: &Request<'_>, leftovers: &[Leftover]) -> V
     over.map(|watched| watched.nonce.clone()).collect()
 }
 
-/// The objects that the spec asks to take over, as far as it is clear which ones.
+/// Returns the objects that `[[import]]` blocks ask for, as far as the objects are known.
 fn imports<'a>(
     request: &Request<'a>,
     observations: &Observations,
@@ -213,7 +214,7 @@ fn imports<'a>(
     config.imports.iter().filter_map(import).collect()
 }
 
-/// The types to list beside those of the state: a plan warns of names that are taken.
+/// Returns the types to list beside those of the state, so that a plan can warn of names that are taken.
 fn wanted(request: &Request<'_>) -> BTreeSet<(Name, Name)> {
     if request.options.mode == Mode::Destroy {
         return BTreeSet::new();
@@ -221,7 +222,7 @@ fn wanted(request: &Request<'_>) -> BTreeSet<(Name, Name)> {
     let resources = request.config.resources.values();
     let mut types: Vec<_> =
         resources.map(|resource| (&resource.provider, &resource.block.ty)).collect();
-    // Blocks of one type stand one after the other.
+    // The resources are sorted, so blocks of one type are neighbours.
     types.dedup();
     let instances = types.into_iter().flat_map(|(choice, ty)| {
         let instances = request.providers.keys().filter(|name| choice.may_be(name));

@@ -1,10 +1,10 @@
-//! `push`: a state is put in place of another by hand, under the lock.
+//! `push`: puts a state in place of another by hand, under the lock.
 //!
-//! What is there may be all that is known of objects: records of a run that was killed, calls whose
-//! end nobody knows, one-time names that are watched. Without force nothing of that is put away;
-//! with force it is carried over where it fits, and what is lost is named. Both are saves of a
-//! state that is locked and was read, so a run in between is never lost. Only what cannot be read,
-//! or is another state, is replaced without that.
+//! The stored state may be the only record of some objects: records of a killed run, calls whose outcome is
+//! unknown, one-time names that are watched. Without `force`, a push that would lose any of these is refused.
+//! With `force`, they are carried over where they fit, and the rest is named as lost. In both cases the
+//! stored state is locked, read and then replaced by a save, so the work of a run in between is never lost.
+//! A stored state that cannot be read, or is of another lineage, is replaced by [`Store::restore`] instead.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,25 +16,25 @@ use state::{Holder, Loaded, LockedStore, Store, StoreError, Version};
 
 use crate::session::fold_if_any;
 
-/// What became of what was there.
+/// The result of a push: the entries of the old state that were kept, and those that were lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pushed {
-    /// What the pushed state did not know and knows now, for people.
+    /// The entries of the old state that were added to the pushed state, described for people.
     pub carried: Vec<String>,
-    /// What nobody knows any more, for people.
+    /// The entries of the old state that no state has any more, described for people.
     pub lost: Vec<String>,
 }
 
-/// Why a state was not put in place. What was there is there.
+/// The reason why a state was not put in place. The stored state is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
-    /// The store failed, is locked, or holds what it should not.
+    /// The store failed, is locked, or holds something invalid.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The journal that is there contradicts itself.
+    /// The stored journal contradicts itself.
     #[error(transparent)]
     Journal(#[from] IllegalRecord),
-    /// What is there would be lost.
+    /// The push would lose entries of the stored state.
     #[error("{0}")]
     WouldLose(String),
 }
@@ -48,7 +48,7 @@ pub async fn push(
 ) -> Result<Pushed, PushError> {
     let held = match store.lock(holder, Duration::ZERO).await {
         Ok(held) => held,
-        // Nothing is there: putting something there is what a push is for.
+        // The store is empty. Filling it is the purpose of a push.
         Err(StoreError::Missing { .. }) => return restore(store, holder, new).await,
         Err(
             StoreError::Suspicious { .. } | StoreError::Moved { .. } | StoreError::Arriving { .. },
@@ -76,11 +76,11 @@ pub async fn push(
     }
 }
 
-/// What a store holds.
+/// The state that a store holds.
 struct There {
     saved: Snapshot,
     version: Version,
-    /// With the journal folded in.
+    /// The saved state with the journal folded in.
     now: Snapshot,
     records: usize,
 }
@@ -96,7 +96,7 @@ async fn restore(store: &dyn Store, holder: &Holder, new: &Snapshot) -> Result<P
     Ok(Pushed::default())
 }
 
-/// Where nothing was ever saved, a state without content is made first, as by a first run.
+/// Saves a state to a store that has none. An empty state is made first, as a first run does.
 async fn first(mut held: Box<dyn LockedStore>, new: &Snapshot) -> Result<Pushed, PushError> {
     let empty = Snapshot::new(new.lineage.clone(), new.seal_key.clone());
     let version = held.initialise(&empty).await?;
@@ -105,7 +105,7 @@ async fn first(mut held: Box<dyn LockedStore>, new: &Snapshot) -> Result<Pushed,
     Ok(Pushed::default())
 }
 
-/// Another version of the state that is there.
+/// Replaces the stored state by another version of it.
 async fn replace(
     mut held: Box<dyn LockedStore>,
     there: &There,
@@ -119,7 +119,8 @@ async fn replace(
     let pushed = carry_over(&there.now, &mut new);
     let (mut version, mut serial) = (there.version.clone(), there.saved.serial);
     if there.records > 0 {
-        // A backup has no journal beside it, so what is there is saved whole before it is one.
+        // A backup has no journal. So the state with its journal folded in is saved once, and becomes the
+        // backup when the new state replaces it.
         serial += 1;
         version = held.save(&Snapshot { serial, ..there.now.clone() }, &version).await?;
     }
@@ -129,7 +130,7 @@ async fn replace(
     Ok(pushed)
 }
 
-/// Whether a state may replace another version of itself without being forced to.
+/// Checks that a state may replace another version of itself without `force`.
 fn fits(there: &There, new: &Snapshot) -> Result<(), PushError> {
     let There { saved, now, records, .. } = there;
     let refuse = |why: String| Err(PushError::WouldLose(why));
@@ -166,7 +167,7 @@ fn unknown_calls<'a>(
     now: &'a Snapshot,
     new: &'a Snapshot,
 ) -> impl Iterator<Item = (CallId, &'a Pending)> {
-    // A state of a later serial that has counted further knows what became of a call.
+    // A state with a later serial that has given this call's number has recorded how the call ended.
     let is_known = |call: &CallId| {
         new.pending.contains_key(call) || (new.serial > now.serial && call.0 < new.next_call)
     };
@@ -178,7 +179,8 @@ fn unknown_names<'a>(now: &'a Snapshot, new: &'a Snapshot) -> impl Iterator<Item
     now.watched.iter().filter(move |watched| !is_known(&watched.nonce))
 }
 
-/// Brings what may still become objects into the new state, and says what of it cannot be.
+/// Adds to the new state the calls and one-time names that may still turn into objects. Returns what was
+/// added and what could not be.
 fn carry_over(now: &Snapshot, new: &mut Snapshot) -> Pushed {
     let before = new.clone();
     let mut pushed = Pushed::default();
@@ -196,7 +198,7 @@ fn carry_over(now: &Snapshot, new: &mut Snapshot) -> Pushed {
             pushed.lost.push(format!("call {call} about {address}, whose outcome is not known"));
         }
     }
-    // Numbers of calls are never given twice in a lineage.
+    // A lineage never gives the number of a call twice.
     new.next_call = before.next_call.max(now.next_call);
     let known: BTreeSet<Which<'_>> = before.objects().map(|(_, which)| which).collect();
     let lost = now.objects().filter(|(_, which)| !known.contains(which));
@@ -204,18 +206,19 @@ fn carry_over(now: &Snapshot, new: &mut Snapshot) -> Pushed {
     pushed
 }
 
-/// Returns true if a create gives its object the name or id of the spec: its one-time name is borne by nothing.
+/// Returns true if a create gives its object the name or id that the spec says: no object bears its one-time
+/// name.
 fn is_named(started: &Started) -> bool {
     started.name.is_some() || started.secret_name.is_some()
 }
 
-/// Adds a call as the journal would; false where it cannot be under way in this state.
+/// Adds a call as the journal would. Returns false if the call cannot be under way in this state.
 fn carry_call(new: &mut Snapshot, pending: &Pending) -> bool {
     let call = pending.started.call;
     let next = std::mem::replace(&mut new.next_call, call.0);
     let done = new.fold(&Record::Started(Box::new(pending.started.clone()))).is_ok();
     if done && let Some(reason) = pending.doubt.clone() {
-        // It was just begun, so it can be in doubt.
+        // The call was added just now, so it can be in doubt.
         new.fold(&Record::Doubted { call, reason, accepted: pending.accepted }).ok();
     }
     new.next_call = next;

@@ -3,7 +3,7 @@
 use engine::state::ObjectId;
 use provider_port::{Error, Kind, Object, Provider};
 
-/// Reads an object. An answer that shows another object tells nothing of this one, and is an error.
+/// Reads an object. An answer that shows an object with another id is an error.
 pub(crate) async fn read_object(
     provider: &dyn Provider,
     ty: &str,

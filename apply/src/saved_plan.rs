@@ -1,4 +1,4 @@
-//! A plan that was made before: it is made again from the same inputs, and runs where it comes to the same.
+//! A saved plan: it is made again from the same inputs, and runs only if the new plan is the same.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use engine::state::Snapshot;
 use crate::ApplyError;
 use crate::planning::{Request, make, schemas};
 
-/// Makes a plan again from what it was made of. Returns the new plan, as far as it does what the other does.
+/// Makes a saved plan again. Returns the new plan, reduced to what the saved plan does, too.
 pub async fn make_again(
     planned: &Plan,
     snapshot: &Snapshot,
@@ -31,7 +31,7 @@ pub async fn make_again(
     }
 }
 
-/// Checks that the sensitive variables have the values that a plan was made with.
+/// Checks that the sensitive variables have the values with which the plan was made.
 pub fn check_secrets(
     expected: &BTreeMap<Name, Fingerprint>,
     config: &Config,

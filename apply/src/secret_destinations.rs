@@ -1,4 +1,4 @@
-//! Secrets that a provider would not send: said by the plan, before anything is called.
+//! Errors about secrets that a provider would refuse to send. The plan reports them before any call is made.
 
 use engine::diagnostics::{Diagnostic, Diagnostics};
 use engine::plan::{Change, Plan, Step};
@@ -8,7 +8,8 @@ use provider_port::Error;
 use crate::Providers;
 use crate::refresh::sensitive;
 
-/// Returns the errors about secrets that the steps of a plan would send and may not: one for each change.
+/// Returns the errors about secrets that the steps of a plan would send to a place where they may not go: one
+/// error for each change.
 pub(crate) fn refused_destinations(plan: &Plan, providers: &Providers) -> Diagnostics {
     let mut found = Diagnostics::new();
     let mut last = None;

@@ -1,7 +1,7 @@
 //! A session: the state under its lock, from opening to closing.
 //!
-//! The only place where records reach the store. Every record is folded before it is appended, so
-//! what cannot have happened is refused before it is written.
+//! This is the only place where records reach the store. Every record is folded before it is appended, so an
+//! impossible record is refused before it is written.
 
 use std::time::Duration;
 
@@ -13,33 +13,34 @@ use state::{Holder, Loaded, LockedStore, Store, Version};
 
 use crate::{ApplyError, Host};
 
-/// A journal of at most this many bytes is not folded into a snapshot during a run; a larger one is, once
-/// it is twice the largest that was folded before.
+/// The size in bytes up to which a journal is not folded into a snapshot during a run. A larger journal is
+/// folded once it is twice as large as the largest one that this session folded before.
 const JOURNAL_BYTES_SMALL: u64 = 4 * 1024 * 1024;
 
-/// What a store holds, with the journal folded in.
+/// The state that a store holds, with the journal folded in.
 #[derive(Clone, Debug)]
 pub struct Folded {
     /// The state.
     pub snapshot: Snapshot,
-    /// True if nothing was ever saved there.
+    /// True if no state was ever saved in the store.
     pub first_run: bool,
-    /// Who holds the lock right now.
+    /// The holder of the lock; `None` if nobody holds it.
     pub holder: Option<Holder>,
-    /// What the place is marked with.
+    /// The mark of a move in the store; `None` if it has none.
     pub mark: Option<Mark>,
-    /// When that was.
+    /// The moment at which the store was read.
     pub at: Moment,
 }
 
-/// A moment in the life of a store: where two are equal, nothing was written between.
+/// A moment in the life of a store. If two moments are equal, nothing was written between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
     version: Version,
     records: usize,
 }
 
-/// Folds what was loaded. A first run gets a state with a lineage and a key of its own.
+/// Folds the journal of a store into its state. A store without a state gets a new state, with a random
+/// lineage and key.
 pub fn fold(loaded: Loaded, host: &dyn Host) -> Result<Folded, ApplyError> {
     let Loaded { snapshot, version, records, holder, mark } = loaded;
     let at = Moment { version, records: records.len() };
@@ -49,7 +50,7 @@ pub fn fold(loaded: Loaded, host: &dyn Host) -> Result<Folded, ApplyError> {
     Ok(Folded { snapshot, first_run, holder, mark, at })
 }
 
-/// The same for who makes no first state: none where nothing was ever saved.
+/// Folds the journal of a store into its state. Returns `None` if the store has no state.
 pub fn fold_if_any(loaded: &Loaded) -> Result<Option<Snapshot>, IllegalRecord> {
     loaded.snapshot.clone().map(|snapshot| folded(snapshot, &loaded.records)).transpose()
 }
@@ -73,15 +74,15 @@ pub struct Session {
     snapshot: Snapshot,
     /// True if records were appended that the stored snapshot does not hold.
     dirty: bool,
-    /// Folded and not yet durable.
+    /// The records that are folded into the snapshot and not yet durable.
     outbox: Vec<Record>,
     /// The size of the largest journal that this session folded into a snapshot.
     folded_bytes_max: u64,
 }
 
 impl Session {
-    /// Takes the lock and folds the journal. On a first run the state is made, with the lineage
-    /// and key of `origin` where a saved plan brings them.
+    /// Takes the lock and folds the journal. On a first run, makes the state; a saved plan passes the lineage
+    /// and key of that state as `origin`.
     pub async fn open(
         store: &dyn Store,
         holder: &Holder,
@@ -104,12 +105,12 @@ impl Session {
         Ok(Self { held, version, snapshot, dirty, outbox: Vec::new(), folded_bytes_max: 0 })
     }
 
-    /// The state as it now is.
+    /// Returns the state with all records so far.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// Folds a record and puts it in line for the next [`Session::flush`].
+    /// Folds a record and queues it for the next [`Session::flush`].
     pub fn record(&mut self, record: Record) -> Result<(), ApplyError> {
         self.snapshot.fold(&record)?;
         self.outbox.push(record);
@@ -130,7 +131,7 @@ impl Session {
         Ok(())
     }
 
-    /// Writes a record that changes nothing: it fails when this run has lost its place.
+    /// Writes a record that changes nothing. The write fails if this run has lost the lock.
     pub(crate) async fn confirm(&mut self) -> Result<(), ApplyError> {
         let outputs = self.snapshot.outputs.clone();
         self.record(Record::Outputs { outputs })?;

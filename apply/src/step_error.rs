@@ -2,8 +2,8 @@
 
 use engine::address::Name;
 
-/// The reason why a step failed, and what to do: it could not begin, the API refused it, or what it waited for did
-/// not come true.
+/// The reason why a step failed, and what to do. The step could not begin, the API refused its call, or the
+/// state that it waited for did not come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StepError {
     pub(crate) message: String,
@@ -15,7 +15,7 @@ impl StepError {
         Self { message, help: None }
     }
 
-    /// The object of a create is there, and differs from what was sent.
+    /// Returns the error of a create whose object is there and differs from what was sent.
     pub(crate) fn not_as_sent(unlike: &[Name], answer: &str) -> Self {
         let names: Vec<String> = unlike.iter().map(|name| format!("`{name}`")).collect();
         let names = names.join(" and another ");

@@ -1,7 +1,7 @@
-//! Times that runs and look-ups share.
+//! Time limits that runs and look-ups share.
 
 use std::time::Duration;
 
-/// A call begins within this time after its record, or not at all: a process that stood still in
-/// between may have lost its place to another run, which believes that nothing more comes.
+/// The time after its record within which a call must be sent, or not at all. A process that stood still in
+/// between may have lost its lock to another run, which relies on this call not being sent any more.
 pub(crate) const SEND_WITHIN: Duration = Duration::from_secs(5);

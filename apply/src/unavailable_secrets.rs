@@ -1,7 +1,9 @@
-//! Secrets that a plan would have to send and nobody has: said by the plan, before anything is called.
+//! Errors about secrets that a plan would have to send and cannot get. The plan reports them before any call
+//! is made.
 //!
-//! The engine goes by what a refresh saw, which is mostly lists. Some APIs show a secret to who reads the
-//! object alone, so the few objects in question are read here. What reading cannot tell is left to the run.
+//! The engine judges by a refresh, which mostly reads lists. Some APIs show a secret only when the object
+//! itself is read, so the few objects in question are read here. A secret that is still unclear after that is
+//! left to the run.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +18,7 @@ use crate::read::read_object;
 /// The attributes that reading an object showed; `None` where it could not be read.
 type Shown<'p> = BTreeMap<&'p Address, Option<Attributes>>;
 
-/// One error for each attribute that cannot be sent.
+/// Returns one error for each attribute that cannot be sent.
 pub(crate) async fn unavailable_secrets(plan: &Plan, providers: &Providers) -> Diagnostics {
     let mut found = Diagnostics::new();
     let mut shown = Shown::new();

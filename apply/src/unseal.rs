@@ -1,5 +1,5 @@
-//! Values that a plan has as fingerprints and the state still has in clear: they became secrets since the state was
-//! written. Whoever sends them along, or gives them back, needs them as they are.
+//! Values that a plan has as fingerprints and the state still has in clear: they became secrets after the
+//! state was written. A call that sends such a value, or a part of the run that shows it, needs it in clear.
 
 use engine::address::{Address, Name};
 use engine::digest::SealKey;
@@ -20,20 +20,20 @@ pub(crate) fn stored_object(
     stored_attributes(&object.attributes, schema).ok()
 }
 
-/// An object as the state has it, to open what a plan has sealed of it.
+/// The attributes of an object in the state, used to replace the fingerprints in a plan.
 pub(crate) struct Unsealer {
     stored: Attributes,
     key: SealKey,
 }
 
 impl Unsealer {
-    /// With what the state has of the object that a change is of.
+    /// Returns an unsealer with the stored attributes of the object of a change.
     pub(crate) fn of(change: &Change, snapshot: &Snapshot, schema: &TypeSchema) -> Self {
         let of = |id: &ObjectId| stored_object(snapshot, &change.address, id, schema);
         Self::with(change.object.as_ref().and_then(of).unwrap_or_default(), snapshot)
     }
 
-    /// With these attributes of an object of the state.
+    /// Returns an unsealer with these stored attributes of an object.
     pub(crate) fn with(stored: Attributes, snapshot: &Snapshot) -> Self {
         Self { stored, key: snapshot.seal_key.clone() }
     }
@@ -45,13 +45,13 @@ impl Unsealer {
         same.unwrap_or(planned).clone()
     }
 
-    /// The same of what was live.
+    /// Returns the value of an attribute before the change, in clear if the state has the same.
     pub(crate) fn before(&self, change: &Change, name: &Name) -> Option<Value> {
         let before = change.before.as_ref()?.get(name)?;
         Some(self.attribute(name, before))
     }
 
-    /// The same of all attributes of an object.
+    /// Returns all attributes of an object, in clear where the state has the same.
     pub(crate) fn object(&self, planned: &Attributes) -> Attributes {
         let opened = |(name, value): (&Name, &Value)| (name.clone(), self.attribute(name, value));
         planned.iter().map(opened).collect()

@@ -1,5 +1,5 @@
-//! A request that changes something, from before it is sent to its answer, and what is known of it
-//! where its command has to end between. It says nothing: what people are told, callers know.
+//! A request that changes something and whose command may end before the answer comes: its result says what
+//! is known of the request then. This module prints nothing; its callers do.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -9,21 +9,22 @@ use provider_serverless::jobs::Sending;
 
 use crate::jobs::{Bounds, Early};
 
-/// The longest wait for the answer to a request that is on its way after the command should have ended. A job whose
-/// id is not known is of no use.
+/// The longest wait for the answer to a request that is under way when its command is to end. Without the
+/// answer, the id of a new job would be unknown, and the job of no use.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
 /// The result of a request.
 pub(crate) enum Sent<T> {
-    /// An answer, in time or in [`GRACE`]; or an error that says what it means.
+    /// The answer came, in time or within [`GRACE`]. Also an error that proves the outcome of the request.
     Answered(Result<T, Error>),
-    /// A bound was reached first: the service cannot have it, and does not get it.
+    /// A bound was reached first, and the request was not sent.
     Not(Early),
-    /// A bound was reached first: the service may have it or not.
+    /// A bound was reached first, and the service may or may not have the request.
     Perhaps(Early),
 }
 
-/// Makes `call` within `bounds`; `waits` is called where only its answer is waited for.
+/// Makes `call` within `bounds`. Calls `waits` once a bound is reached and only the answer is still waited
+/// for.
 pub(crate) async fn within<T>(
     call: impl Future<Output = Result<T, Error>>,
     sending: &Sending,

@@ -1,13 +1,13 @@
-//! The service on this machine as a child process: found if it runs, else started, and kept alive
-//! for as long as this command needs it.
+//! The service on this machine as a child process. A command uses the one that runs or starts one, and keeps
+//! it alive while it needs it.
 //!
-//! The service of a folder is known by its `serve.json`; whoever runs it, this command or a person,
-//! is found the same way. That file is believed only while somebody holds the folder's lock: it also
-//! stays behind where a service was killed, and comes along where a folder was copied, and then names
-//! an address where somebody else listens. A command keeps one connection open as its lease. The service ends when
-//! the last lease closes, so what is found may be about to end: then the lease is refused, and the
-//! next try finds or starts another one. A start that loses the race for the folder's lock ends by
-//! itself.
+//! `serve.json` in the data folder has the addresses of the folder's service, no matter if a command or a
+//! person runs it. The file is believed only while some process holds the folder's lock: the file also stays
+//! behind when a service is killed, and is copied along with a folder, and then another program may listen on
+//! its addresses. A command keeps one connection open as its lease. The service ends when the last lease
+//! closes, so a service that was found may be about to end. It then refuses the lease, and the next try finds
+//! or starts another service. If two commands start a service at once, the one that does not get the folder's
+//! lock ends by itself.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -27,7 +27,7 @@ use crate::error::{CommandError, chain};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(25);
-/// More than these bytes are neither addresses nor a port.
+/// The largest `serve.json` that is read, in bytes: two addresses and a port need less.
 const ADDRESSES_MAX: u64 = 64 * 1024;
 const PORT_MAX: u64 = 16;
 /// The part of the log that an error shows, in bytes and in lines.
@@ -39,7 +39,7 @@ pub(crate) struct ChildService {
     addresses: Addresses,
     /// True if this command started it.
     started: bool,
-    /// Reads the lease's connection, and closes it when it is dropped.
+    /// The task that reads the lease's connection. The connection closes when the task is dropped.
     lease: tokio::task::JoinHandle<()>,
 }
 
@@ -55,7 +55,7 @@ struct Addresses {
 }
 
 impl ChildService {
-    /// The value of an environment variable that names an address or the key.
+    /// Returns the value of an environment variable that has an address or the key of the service.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         let value = match name {
             environment::REST_URL => &self.addresses.rest_url,
@@ -68,7 +68,7 @@ impl ChildService {
         Some(value.clone())
     }
 
-    /// Describes the service for people.
+    /// Returns a description of the service for people.
     pub(crate) fn describe(&self) -> String {
         let how = if self.started { "started" } else { "found running" };
         let Addresses { rest_url, pid, .. } = &self.addresses;
@@ -82,7 +82,7 @@ impl Drop for ChildService {
     }
 }
 
-/// Finds or starts the service over the data folder `data`.
+/// Finds or starts the service of the data folder `data`.
 pub(crate) async fn connect(data: &Path) -> Result<ChildService, CommandError> {
     let program = std::env::current_exe()
         .map_err(|error| CommandError::caused("cannot find this program to start it", &error))?;
@@ -110,7 +110,8 @@ async fn connect_with(
             },
             None => "it did not say where it listens".to_owned(),
         };
-        // One child at a time: while one lives it either gets ready or waits for nothing.
+        // Only one child is started at a time. A child that still runs is about to be ready: it does not wait
+        // for the folder's lock, but ends without it.
         let ended = match &mut child {
             None => true,
             Some(child) => child.try_wait().is_ok_and(|status| status.is_some()),
@@ -126,11 +127,11 @@ async fn connect_with(
     }
 }
 
-/// A client that talks to loopback only: no proxy, no redirects, and no bound on how long a lease
-/// may last.
+/// Returns a client for loopback addresses only: without proxies, without redirects, and without a limit on
+/// the time of a lease.
 fn client() -> Result<reqwest::Client, CommandError> {
-    // A client cannot be made without a TLS implementation, even for loopback. An error says that
-    // one was chosen before, which is as good.
+    // A client needs a TLS implementation, even for loopback. An error here says that one was chosen before,
+    // so it is ignored.
     drop(rustls::crypto::ring::default_provider().install_default());
     reqwest::Client::builder()
         .no_proxy()
@@ -145,13 +146,14 @@ fn is_held(data: &Path) -> bool {
     let path = data.join("lock");
     let is_there = matches!(disk::look(&path), Ok(Some(_)));
     let file = is_there.then(|| disk::nofollow().read(true).open(path).ok()).flatten();
-    // Shared, so that two commands that look at once do not take each other for a service.
+    // The lock is shared, so that two commands that check at once do not take each other for a service.
     file.is_some_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 fn read_addresses(data: &Path) -> Result<Option<Addresses>, CommandError> {
     let path = data.join("serve.json");
-    // It is replaced as a whole; what cannot be read is no service, and a start replaces it.
+    // The file is always replaced as a whole. One that cannot be read belongs to no service, and a start
+    // replaces it.
     let addresses = |bytes: Vec<u8>| serde_json::from_slice(&bytes).ok().filter(on_loopback);
     match RealDisk.read(&path, ADDRESSES_MAX) {
         Ok(found) => Ok(found.and_then(addresses)),
@@ -162,7 +164,8 @@ fn read_addresses(data: &Path) -> Result<Option<Addresses>, CommandError> {
     }
 }
 
-/// The key of this file goes to this machine and nowhere else, whoever wrote the file.
+/// Returns true if all addresses are on this machine: the key in the file is sent nowhere else, whoever wrote
+/// the file.
 fn on_loopback(addresses: &Addresses) -> bool {
     let Addresses { rest_url, graphql_url, queue_url, lease_url, .. } = addresses;
     [rest_url, graphql_url, queue_url, lease_url].into_iter().all(|text| {
@@ -189,8 +192,8 @@ async fn take_lease(
     Ok(tokio::spawn(async move { while let Ok(Some(_)) = answer.chunk().await {} }))
 }
 
-/// Starts the service in a process group of its own, so that Ctrl-C reaches this command only and
-/// a call under way is still answered. Its stdout would show the key, so nobody keeps it.
+/// Starts the service in its own process group, so that Ctrl-C reaches only this command and calls under way
+/// are still answered. The stdout of the service would show the key, so it is discarded.
 fn start(data: &Path, program: &Path) -> Result<Child, CommandError> {
     let cannot = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot start the service in {}", data.display()), &error)
@@ -210,14 +213,14 @@ fn start(data: &Path, program: &Path) -> Result<Child, CommandError> {
         .map_err(cannot)
 }
 
-/// Returns the variables that the service inherits. It outlives the command, and other commands use it: no other
-/// variable of this user, and no secret, is passed on.
+/// Returns the variables that the service inherits. The service outlives the command, and other commands use
+/// it: no other variable of this user, and no secret, is passed on.
 fn inherited() -> impl Iterator<Item = (&'static str, std::ffi::OsString)> {
     let names = service::INHERITED.iter().chain(&[environment::SERVICE_KEY]);
     names.filter_map(|name| Some((*name, std::env::var_os(name)?)))
 }
 
-/// Opens the log to append.
+/// Opens the log file to append to it.
 fn open_log(log: &Path) -> Result<File, CommandError> {
     let cannot = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot write {}", log.display()), &error)
@@ -227,8 +230,8 @@ fn open_log(log: &Path) -> Result<File, CommandError> {
     disk::nofollow().create(true).append(true).mode(0o600).open(log).map_err(cannot)
 }
 
-/// The port of the last time, so that addresses that outputs and other programs know stay as they
-/// are; 0 when there was none.
+/// Returns the port that the service had the last time, or 0 if there was none. It is used again, so that
+/// addresses in outputs and other programs stay valid.
 pub(crate) fn usual_port(data: &Path) -> u16 {
     let kept = RealDisk.read(&port_file(data), PORT_MAX).ok().flatten().unwrap_or_default();
     String::from_utf8(kept).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
@@ -238,12 +241,12 @@ pub(crate) fn usual_port(data: &Path) -> u16 {
 pub(crate) fn remember_port(data: &Path, rest_url: &str) {
     let port = reqwest::Url::parse(rest_url).ok().and_then(|url| url.port());
     if let Some(port) = port.filter(|port| *port != usual_port(data)) {
-        // Without it the next service is elsewhere, which is no reason to fail.
+        // Without the file, the next service uses another port. That is no reason to fail.
         drop(write_port(&port_file(data), port));
     }
 }
 
-/// Puts a file in the place of the one that is there.
+/// Writes the port file, in place of the one that is there.
 fn write_port(path: &Path, port: u16) -> std::io::Result<()> {
     let unfinished = path.with_extension("new");
     let file = RealDisk.create(&unfinished)?;
@@ -274,7 +277,7 @@ fn failure(data: &Path, reason: &str) -> CommandError {
     ))
 }
 
-/// Each line where it stands last: every try to start ends with the same words.
+/// Keeps only the last of equal lines: every attempt to start ends with the same lines.
 fn each_once(lines: Vec<String>) -> Vec<String> {
     let mut seen = std::collections::BTreeSet::new();
     let mut last: Vec<_> =
@@ -283,7 +286,7 @@ fn each_once(lines: Vec<String>) -> Vec<String> {
     last
 }
 
-/// The last lines of the log.
+/// Returns the last lines of the log.
 fn tail(log: &Path) -> Vec<String> {
     let read = || -> std::io::Result<Vec<u8>> {
         let length = disk::look(log)?.map_or(0, |found| found.len());
@@ -343,7 +346,8 @@ mod tests {
                 let found = connect_with(dir.path(), Path::new("/bin/false"), PATIENCE).await;
                 let message = found.err().unwrap().message;
                 assert!(message.contains(&format!("{name} is a link to /")), "{message}");
-                // As `plumb serve` would, and as where the link comes later.
+                // `plumb serve` does not check for links, and a link may appear after the check. No call may
+                // follow it then either.
                 remember_port(dir.path(), "http://127.0.0.1:4711/v1");
                 assert!(tail(&log_file(dir.path())).is_empty());
                 assert!(!is_held(dir.path()));
@@ -353,7 +357,7 @@ mod tests {
         assert!(!new.exists());
     }
 
-    /// As in a copy of a folder whose service runs, and where a service was killed.
+    /// This happens in a copy of a folder whose service runs, and after a service was killed.
     #[tokio::test]
     async fn a_service_of_another_folder_is_not_taken_for_this_ones() {
         let (dir, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

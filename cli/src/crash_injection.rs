@@ -1,8 +1,9 @@
-//! A store that ends the process at a chosen write, as a power cut would: for the tests that crash
-//! the real binary at each journal record. Debug builds only; a release build has no such switch.
+//! A store that ends the process at a chosen write, as a power cut would, for the tests that crash the real
+//! binary at each journal record. Only debug builds have this switch.
 //!
-//! `PLUMB_TEST_DIE=before:N` dies instead of the N-th write of records, `after:N` once it is durable;
-//! `move:N` once the N-th write of a snapshot or a mark is durable, at whichever place.
+//! `PLUMB_TEST_DIE=before:N` ends the process in place of the N-th write of records, `after:N` once that
+//! write is durable, and `move:N` once the N-th write of a snapshot or a mark is durable, in either place of
+//! a move.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +15,7 @@ use engine::state::Snapshot;
 use state::mark::{Mark, Purpose};
 use state::{Holder, Loaded, LockedStore, Store, StoreError, Version};
 
-/// The store, or one around it that dies where the environment says so.
+/// Returns the store, or one around it that ends the process at the write that the environment names.
 pub(crate) fn around(store: Arc<dyn Store>) -> Arc<dyn Store> {
     let Ok(text) = std::env::var("PLUMB_TEST_DIE") else { return store };
     let death = match text.split_once(':').map(|(when, number)| (when, number.parse())) {
@@ -26,11 +27,11 @@ pub(crate) fn around(store: Arc<dyn Store>) -> Arc<dyn Store> {
     Arc::new(Dying { store, death })
 }
 
-/// The numbers of writes of records, and of snapshots and marks, in this process.
+/// The numbers of writes in this process: of records, and of snapshots and marks.
 static RECORDS: AtomicU64 = AtomicU64::new(0);
 static MOVES: AtomicU64 = AtomicU64::new(0);
 
-/// At which write the process ends.
+/// The write at which the process ends.
 #[derive(Clone, Copy)]
 enum Death {
     BeforeRecords(u64),
@@ -39,7 +40,7 @@ enum Death {
 }
 
 impl Death {
-    /// Ends the process after the write of a snapshot or a mark, if this is the one.
+    /// Ends the process after a write of a snapshot or a mark, if it is the chosen one.
     fn moved<T>(self, written: Result<T, StoreError>) -> Result<T, StoreError> {
         let number = MOVES.fetch_add(1, Ordering::Relaxed) + 1;
         if written.is_ok() && matches!(self, Self::AfterMove(due) if due == number) {

@@ -1,4 +1,4 @@
-//! Reads for look-ups: the outputs of other states, and the answers of addresses.
+//! Reads for look-ups: the outputs of other states, and the answers of web addresses.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::error::CommandError;
 use crate::folder::Folder;
 use crate::stored_state;
 
-/// Reads as seen from the folder of a spec.
+/// A reader that takes relative paths from the folder of a spec.
 pub(crate) struct Reader {
     folder: PathBuf,
 }
@@ -63,7 +63,7 @@ impl DataReader for Reader {
     }
 }
 
-/// The outputs of a state; those that are sensitive have no clear text.
+/// Returns the outputs of a state. Sensitive outputs have no clear text.
 fn outputs(snapshot: &Snapshot) -> Result<Datum, CommandError> {
     let (mut outputs, mut sensitive) = (Attributes::new(), Paths::none());
     for (name, output) in &snapshot.outputs {

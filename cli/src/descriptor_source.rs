@@ -1,4 +1,4 @@
-//! The place of a provider's descriptor, as a provider block of a spec says it.
+//! The place of a provider's descriptor, as the provider block of a spec gives it.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use engine::config::settings::ProviderSettings;
 use engine::diagnostics::{Diagnostic, Diagnostics, Span, nearest};
 use provider_serverless::Version;
 
-/// The settings that say it: a path, or a path or the name of a descriptor that comes with Plumb.
+/// The settings with the place of a descriptor: a path, or a path or the name of a descriptor that comes with
+/// Plumb.
 pub(crate) const SOURCES: [&str; 2] = ["descriptor", "source"];
 
 /// The beginning of the name of a descriptor that comes with Plumb.
@@ -18,26 +19,26 @@ const CATALOG: &str = "catalog:";
 pub(crate) enum DescriptorSource<'a> {
     /// A path below the spec's folder.
     Path(String),
-    /// A file of a repository that was fetched.
+    /// A file of a repository that `plumb init` fetched.
     Repository(&'a DescriptorInRepository),
-    /// A descriptor that comes with Plumb: its text.
+    /// The text of a descriptor that comes with Plumb.
     Catalog(&'static str),
-    /// The spec says none that can be used, and that is reported.
+    /// The spec gives no usable place, and a diagnostic says so.
     Refused,
 }
 
-/// Returns true if a setting says where the descriptor is.
+/// Returns true if a setting gives the place of the descriptor.
 pub(crate) fn is_source(key: &Name) -> bool {
     SOURCES.contains(&&**key)
 }
 
-/// Returns true if a provider block says where its descriptor is.
+/// Returns true if a provider block gives the place of its descriptor.
 pub(crate) fn names_descriptor(settings: &ProviderSettings) -> bool {
     settings.repository.is_some() || settings.values.keys().any(is_source)
 }
 
 impl<'a> DescriptorSource<'a> {
-    /// Takes the place out of the settings. None where they say none.
+    /// Takes the place out of the settings. Returns `None` if they give none.
     pub(crate) fn of(
         settings: &'a ProviderSettings,
         values: &mut BTreeMap<String, String>,
@@ -68,7 +69,7 @@ impl<'a> DescriptorSource<'a> {
     }
 }
 
-/// Reads a `source` that is in no repository.
+/// Reads a `source` that is not in a repository.
 fn read(source: String, span: Span) -> Result<DescriptorSource<'static>, Box<Diagnostic>> {
     if is_repository(&source) {
         return Err(computed_repository(span).into());
@@ -79,18 +80,18 @@ fn read(source: String, span: Span) -> Result<DescriptorSource<'static>, Box<Dia
     catalog(name).map(DescriptorSource::Catalog).ok_or_else(|| not_in_catalog(name, span).into())
 }
 
-/// The serverless provider's descriptors in the catalog, for accounts beside the first one.
+/// The serverless provider's descriptors in the catalog, for accounts other than the first one.
 const OF_SERVERLESS: [(&str, Version); 2] =
     [("serverless", Version::V1), ("serverless-v2", Version::V2)];
 
-/// The text of a descriptor that comes with Plumb.
+/// Returns the text of a descriptor that comes with Plumb; `None` if there is none of that name.
 fn catalog(name: &str) -> Option<&'static str> {
     let mut of_serverless = OF_SERVERLESS.iter().filter(|(own, _)| *own == name);
     let text = of_serverless.next().map(|(_, version)| version.text());
     text.or_else(|| provider_http::catalog(name))
 }
 
-/// Reports a secret where everybody may read it.
+/// Returns the error about a secret in a setting that is stored or shown in clear.
 pub(crate) fn secret_setting(key: &str, span: Span) -> Diagnostic {
     Diagnostic::error(format!("the setting `{key}` of a provider must not be sensitive"))
         .at(span)

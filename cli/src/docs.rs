@@ -1,8 +1,8 @@
 //! The generator of the reference pages, and the test that compares them.
 //!
-//! `docs/commands.md` holds, below its mark, every command and option as clap knows them;
-//! `docs/types.md` every resource type as the schemas know it, `docs/functions.md` every function of
-//! expressions. `UPDATE_DOCS=1 cargo test -p cli` writes them anew. What people write stands above the mark and is never touched.
+//! `docs/commands.md` has, below its mark, every command and option from clap; `docs/types.md` every resource
+//! type from the schemas; `docs/functions.md` every function of expressions. `UPDATE_DOCS=1 cargo test -p
+//! cli` rewrites those parts. The text above the mark is written by hand and never changed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ use crate::providers;
 /// The line that separates the hand-written part of a page from the generated part.
 const MARK: &str = "<!-- generated below: UPDATE_DOCS=1 cargo test -p cli -->\n";
 
-/// The longest list of values that stands in the table of attributes. Longer ones stand below it.
+/// The longest list of values that fits into the table of attributes. Longer lists follow below the table.
 const VALUES_MAX: usize = 6;
 
 #[test]
@@ -70,7 +70,7 @@ fn commands() -> String {
     text + &page.text
 }
 
-/// The page of commands as it grows.
+/// The page of commands while it is generated.
 #[derive(Default)]
 struct Page {
     text: String,
@@ -93,7 +93,7 @@ impl Page {
         }
     }
 
-    /// Says which of the shared options a command takes: all under a heading, or these.
+    /// Writes which of the shared options a command takes: all under a heading, or the listed ones.
     fn takes(&mut self, command: &Command) {
         let mut takes: Vec<(&str, Vec<&Arg>)> = Vec::new();
         for (heading, arg) in headed(command) {
@@ -163,10 +163,11 @@ impl Page {
     }
 }
 
-/// The options of a command that stand under a heading, with the heading as a sentence has it.
+/// Returns the options of a command that have a heading, each with its heading in the form that a sentence
+/// needs.
 fn headed(command: &Command) -> impl Iterator<Item = (&str, &Arg)> {
     let own = command.get_arguments().filter(|arg| !arg.is_global_set() && shown(arg));
-    // "Variables" in a help text are variable options in a sentence.
+    // The heading "Variables" becomes "variable options" in a sentence.
     own.filter_map(|arg| Some((arg.get_help_heading()?.trim_end_matches('s'), arg)))
 }
 
@@ -294,7 +295,7 @@ fn type_page(text: &mut String, schema: &TypeSchema) {
     }
 }
 
-/// Returns what there is to say about an attribute, in sentences.
+/// Returns the description of an attribute, as sentences.
 fn meaning(attribute: &Attribute) -> String {
     let constraint = &attribute.constraint;
     let unit = attribute.unit.as_ref().map(|unit| format!(" {unit}")).unwrap_or_default();
@@ -355,7 +356,7 @@ fn allowed(attribute: &Attribute) -> Vec<String> {
     one_of.into_iter().flat_map(|list| &list.values).map(|value| format!("`{value}`")).collect()
 }
 
-/// Returns how objects of the type are created and deleted, as sentences.
+/// Returns sentences about the create and the delete of objects of a type.
 fn conduct(schema: &TypeSchema) -> Vec<String> {
     if schema.data_only {
         return vec!["It is looked up in a data block only.".to_owned()];

@@ -1,4 +1,4 @@
-//! The environment that the process was started with: what each part of it may see.
+//! The environment of the process: its variables, and which parts of the program may read them.
 
 use std::collections::BTreeSet;
 use std::env::VarError;
@@ -14,19 +14,19 @@ use crate::error::CommandError;
 
 /// The address of the serverless provider's REST API.
 pub(crate) const REST_URL: &str = "PLUMB_SERVERLESS_REST_URL";
-/// The address of version 2 of its REST API.
+/// The address of version 2 of the serverless provider's REST API.
 pub(crate) const V2_URL: &str = "PLUMB_SERVERLESS_V2_URL";
-/// The address of its GraphQL API.
+/// The address of the serverless provider's GraphQL API.
 pub(crate) const GRAPHQL_URL: &str = "PLUMB_SERVERLESS_GRAPHQL_URL";
-/// The address of its job API.
+/// The address of the serverless provider's job API.
 pub(crate) const QUEUE_URL: &str = "PLUMB_SERVERLESS_QUEUE_URL";
-/// Its key.
+/// The key of the serverless provider.
 pub(crate) const API_KEY: &str = "PLUMB_SERVERLESS_API_KEY";
-/// The file that holds its key.
+/// The file that holds the key of the serverless provider.
 const API_KEY_FILE: &str = "PLUMB_SERVERLESS_API_KEY_FILE";
-/// The command that prints its key.
+/// The command that prints the key of the serverless provider.
 const API_KEY_COMMAND: &str = "PLUMB_SERVERLESS_API_KEY_COMMAND";
-/// The authorities whose certificates are trusted for it.
+/// The certificate authorities that are trusted for the serverless provider.
 const CA: &str = "PLUMB_SERVERLESS_CA";
 /// The hosts that secrets may be sent to.
 pub(crate) const ALLOWED_HOSTS: &str = "PLUMB_ALLOWED_HOSTS";
@@ -41,8 +41,8 @@ pub(crate) const LOG: &str = "PLUMB_LOG";
 /// The format of the log.
 pub(crate) const LOG_FORMAT: &str = "PLUMB_LOG_FORMAT";
 
-/// The folder that stands for `.plumb` in the commands of `plumb test`. The state is in files there, whatever the
-/// spec says.
+/// The folder that replaces `.plumb` in the commands of `plumb test`. With it, the state is in files,
+/// whatever the spec says.
 pub(crate) const TEST_FOLDER: &str = "PLUMB_TEST_FOLDER";
 
 /// The variables that Plumb reads and whose names begin with `PLUMB_`, without those that a spec declares.
@@ -64,14 +64,14 @@ const KNOWN: [&str; 15] = [
     LOG_FORMAT,
 ];
 
-/// Returns true if the key of the serverless provider is given, in one of the ways in which a key can be.
+/// Returns true if the environment gives the key of the serverless provider in any of the possible ways.
 pub(crate) fn gives_key(environment: &dyn Fn(&str) -> Option<String>) -> bool {
     let is_given = |name| environment(name).is_some_and(|text| !text.trim().is_empty());
     [API_KEY, API_KEY_FILE, API_KEY_COMMAND].into_iter().any(is_given)
 }
 
-/// The beginnings of the names of variables that are not for specs: those of Plumb's own tests, and the one that the
-/// service gives its workers.
+/// The beginnings of the names of variables that are no variables of specs: those of Plumb's own tests, and
+/// the one that the service gives to its workers.
 const NOT_OF_SPECS: [&str; 3] = ["PLUMB_TEST_", "PLUMB_SIM_", "PLUMB_VOLUME"];
 
 /// The beginning of the names of Plumb's variables.
@@ -83,8 +83,8 @@ const OF_SPEC: &str = "PLUMB_VAR_";
 /// The variables that open the state. No other part of the program reads them.
 pub(crate) const OPENS_STATE: [&str; 3] = [VARIABLE, STATE_URL, "PGPASSWORD"];
 
-/// Returns a warning for each variable of the environment whose name begins with `PLUMB_` and that
-/// nothing reads: neither Plumb, nor a spec with these variables, nor a provider that reads `of_providers`.
+/// Returns a warning for each variable of the environment whose name begins with `PLUMB_` and that neither
+/// Plumb, nor a spec with these variables, nor a provider that reads `of_providers` uses.
 pub(crate) fn unknown<'a>(
     declared: impl Iterator<Item = &'a Name>,
     of_providers: &BTreeSet<String>,
@@ -126,17 +126,17 @@ fn unknown_variable(name: &str, known: &BTreeSet<String>) -> Diagnostic {
     })
 }
 
-/// The variables that somebody asked for and that are set to what is no text. Those who ask can only
-/// take them as unset, so whoever goes on with what they made of it looks here first.
+/// The variables that were read and whose values are not text. The reads return `None`, as for unset
+/// variables. So [`all_readable`] must be called before the program acts on what it read.
 static UNREADABLE: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// A variable of the environment. What opens the state is nobody else's: no descriptor can ask for
-/// it.
+/// Returns a variable of the environment; `None` if it is unset, or opens the state: no descriptor may read
+/// such a variable.
 pub(crate) fn variable(name: &str) -> Option<String> {
     if OPENS_STATE.contains(&name) { None } else { any(name) }
 }
 
-/// The same, for what opens the state.
+/// Returns a variable of the environment, also one that opens the state.
 pub(crate) fn any(name: &str) -> Option<String> {
     match std::env::var(name) {
         Ok(value) => Some(value),
@@ -148,8 +148,8 @@ pub(crate) fn any(name: &str) -> Option<String> {
     }
 }
 
-/// Refuses to go on where a variable that was asked for is set and cannot be read: it would count as
-/// unset, and something else be planned or called than was meant.
+/// Fails if a variable that was read is set to a value that is not text. It would count as unset, and the
+/// program would plan or call something else than the user meant.
 pub(crate) fn all_readable() -> Result<(), CommandError> {
     match unreadable().first() {
         None => Ok(()),
@@ -162,7 +162,7 @@ fn unreadable() -> MutexGuard<'static, BTreeSet<String>> {
     UNREADABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the cipher of state and plan files: derived once in the life of the process.
+/// Returns the cipher of state and plan files. It is derived once per process.
 pub(crate) fn cipher() -> Result<Cipher, CommandError> {
     static CIPHER: OnceLock<Cipher> = OnceLock::new();
     if let Some(cipher) = CIPHER.get() {
@@ -177,7 +177,7 @@ pub(crate) fn cipher() -> Result<Cipher, CommandError> {
     let cipher = match std::env::var(VARIABLE) {
         Ok(text) => Cipher::new(&text).map_err(|why| refused(&why))?,
         Err(VarError::NotPresent) => Cipher::off(),
-        // What is set and cannot be read must not mean that nothing is encrypted.
+        // A variable that is set and cannot be read must not turn encryption off.
         Err(VarError::NotUnicode(_)) => return Err(refused(&"it is not text")),
     };
     Ok(CIPHER.get_or_init(|| cipher).clone())

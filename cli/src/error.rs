@@ -1,4 +1,5 @@
-//! The error of a command, with the exit status for it. Errors of a single command are made in that command's file.
+//! The error of a command, with its exit status. Errors of a single command are made in the file of that
+//! command.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -10,18 +11,18 @@ use state::StoreError;
 
 use crate::system::System;
 
-/// The end of a command, as scripts see it.
+/// The result of a command, as scripts see it by the exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// Done, or nothing to do.
+    /// The command is done, or had nothing to do.
     Done,
-    /// Any error, and whatever a rule refuses.
+    /// An error, or a refusal by a rule.
     Failed,
-    /// There are changes, and the caller asked to be told.
+    /// There are changes, and the user asked for this status.
     Changes,
     /// A saved plan no longer fits.
     Stale,
-    /// Something is in doubt and needs a decision.
+    /// A call is in doubt, and a person must decide.
     InDoubt,
     /// Another run holds the lock.
     Locked,
@@ -31,12 +32,12 @@ pub(crate) enum Status {
     StoreFailed,
     /// State or journal are unreadable or suspicious.
     Suspicious,
-    /// Cancelled, and nothing is in doubt.
+    /// The command was cancelled, and no call is in doubt.
     Cancelled,
 }
 
 impl Status {
-    /// The exit status.
+    /// Returns the exit status.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -52,7 +53,7 @@ impl Status {
         }
     }
 
-    /// The one that matters more when both hold.
+    /// Returns the more important of two results.
     #[must_use]
     pub(crate) fn or(self, other: Self) -> Self {
         if self.rank() >= other.rank() { self } else { other }
@@ -83,29 +84,29 @@ pub(crate) struct CommandError {
     pub(crate) message: String,
     /// The advice.
     pub(crate) help: Option<String>,
-    /// The resources that it is about, where it is about many.
+    /// The addresses that the error is about, if there are many.
     pub(crate) about: Vec<Address>,
 }
 
 impl CommandError {
-    /// A failure without an exit status of its own.
+    /// Returns a failure without an exit status of its own.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { status: Status::Failed, message: message.into(), help: None, about: Vec::new() }
     }
 
-    /// The same with its causes: each says only its own step.
+    /// Returns a failure with its causes: each message tells only its own step.
     pub(crate) fn caused(message: impl fmt::Display, cause: &dyn StdError) -> Self {
         Self::new(format!("{message}: {}", chain(cause)))
     }
 
-    /// With another exit status.
+    /// Sets another exit status.
     #[must_use]
     pub(crate) fn status(mut self, status: Status) -> Self {
         self.status = status;
         self
     }
 
-    /// With what to do.
+    /// Sets the advice.
     #[must_use]
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -113,7 +114,7 @@ impl CommandError {
     }
 }
 
-/// An error and its causes, in one line.
+/// Returns an error and its causes in one line.
 pub(crate) fn chain(error: &dyn StdError) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -157,7 +158,7 @@ impl From<StoreError> for CommandError {
     }
 }
 
-/// For how long a holder has been at it; nothing where it is not known.
+/// Returns how long a holder has held the lock; nothing if that is unknown.
 fn since(since_ms: u64, now_ms: u64) -> String {
     let seconds = now_ms.saturating_sub(since_ms) / 1_000;
     match (since_ms, seconds) {

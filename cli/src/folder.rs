@@ -1,4 +1,4 @@
-//! The folder that a command works on: its spec, read once, and where its state is.
+//! The folder that a command works on: its spec, which is read once, and the place of its state.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -21,35 +21,35 @@ pub(crate) const STATE_FOLDER: &str = ".plumb";
 /// The folder that a command works on.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
-    /// As the user would say it.
+    /// The path as the user wrote it.
     path: PathBuf,
-    /// The cipher of its state.
+    /// The cipher of the state.
     cipher: Cipher,
-    /// The content of `[state]`, once it is known.
+    /// The content of `[state]`, once it was read.
     settings: Arc<OnceLock<StateSettings>>,
-    /// The spec, where it was read for that and nobody has asked for it yet.
+    /// The spec, if it was read for `[state]` and not asked for since.
     text: Arc<Mutex<Option<SpecText>>>,
-    /// The spec of a plan file, which stands for the folder's own.
+    /// The spec of a plan file, which replaces the spec of the folder.
     saved: Option<Arc<Inputs>>,
-    /// The folder that stands for `.plumb`, in a step of `plumb test`.
+    /// The folder that replaces `.plumb`, in a step of `plumb test`.
     throw_away: Option<PathBuf>,
-    /// The texts in place of files: as an editor has them, or as one is to become.
+    /// The texts that replace files: those in an editor, or drafts.
     open: Arc<OpenTexts>,
 }
 
-/// A file of a spec as it is to become.
+/// A file of a spec with a new text that is not written yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
-    /// Its path.
+    /// The path of the file.
     pub(crate) path: PathBuf,
-    /// Its text now; none where it does not exist.
+    /// The current text of the file; `None` if the file does not exist.
     pub(crate) old: Option<String>,
-    /// Its new text.
+    /// The new text of the file.
     pub(crate) text: String,
 }
 
 impl Draft {
-    /// Returns it with more text behind an empty line.
+    /// Returns the draft with more text, after an empty line.
     pub(crate) fn with(&self, more: &str) -> Self {
         let gap = match self.text.as_str() {
             text if text.is_empty() || text.ends_with("\n\n") => "",
@@ -61,7 +61,7 @@ impl Draft {
 }
 
 impl Folder {
-    /// The folder `given`, as seen from `base`; without one, `base` itself.
+    /// Returns the folder `given`, relative to `base`; without `given`, the folder `base`.
     pub(crate) fn new(base: &Path, given: Option<&Path>) -> Result<Self, CommandError> {
         let path = given.map_or_else(|| base.to_owned(), |given| base.join(given));
         match std::fs::metadata(&path) {
@@ -85,37 +85,37 @@ impl Folder {
         }
     }
 
-    /// Returns the folder with the spec of a plan file: none is read from it.
+    /// Returns the folder with the spec of a plan file. No spec is read from the folder then.
     pub(crate) fn with_spec(self, inputs: Inputs) -> Self {
         Self { saved: Some(Arc::new(inputs)), ..self }
     }
 
-    /// Returns the folder with a file of its spec as it is to become.
+    /// Returns the folder with a draft of a file of its spec.
     pub(crate) fn with_draft(&self, draft: Draft) -> Self {
         self.with_open(OpenTexts::from([(draft.path, draft.text.into())]))
     }
 
-    /// Returns the folder with texts in place of files.
+    /// Returns the folder with texts that replace files.
     pub(crate) fn with_open(&self, open: OpenTexts) -> Self {
         Self { open: Arc::new(open), text: Arc::default(), ..self.clone() }
     }
 
-    /// The text that stands for a file, if there is one.
+    /// Returns the text that replaces a file, if there is one.
     pub(crate) fn open_text(&self, path: &Path) -> Option<&Arc<str>> {
         spec_text::open_text(&self.open, path)
     }
 
-    /// Returns the inputs of the plan file whose spec stands for the folder's own.
+    /// Returns the inputs of the plan file whose spec replaces the spec of the folder.
     pub(crate) fn saved(&self) -> Option<&Inputs> {
         self.saved.as_deref()
     }
 
-    /// Returns its path, as the user wrote it.
+    /// Returns the path of the folder, as the user wrote it.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A path inside it, as the user would say it.
+    /// Returns a path inside the folder, in the form in which the user wrote the folder.
     pub(crate) fn join(&self, name: impl AsRef<Path>) -> PathBuf {
         spec_text::inside(&self.path, name)
     }
@@ -125,9 +125,9 @@ impl Folder {
         self.throw_away.clone().unwrap_or_else(|| self.join(STATE_FOLDER))
     }
 
-    /// Returns the data folder of the service that commands start. It is no link: one that a repository
-    /// brought would make any folder of this machine the service's. Whoever wants its data elsewhere
-    /// makes the whole of Plumb's folder a link, or runs a service with `--data`.
+    /// Returns the data folder of the service that commands start. Fails if it is a link: a link that came
+    /// with a repository could point to any folder of this machine. To keep the data elsewhere, a user makes
+    /// the whole folder of Plumb's files a link, or runs a service with `--data`.
     pub(crate) fn service_data(&self) -> Result<PathBuf, CommandError> {
         let plumb = self.plumb();
         state::file::refuse_astray(&plumb)?;
@@ -145,25 +145,25 @@ impl Folder {
         }
     }
 
-    /// Returns true if there is a key, and a state that was written without one.
+    /// Returns true if there is an encryption key, and the state was written without one.
     pub(crate) async fn is_to_be_sealed(&self) -> Result<bool, CommandError> {
         Ok(self.cipher.is_on() && self.any_store()?.is_plain().await?)
     }
 
-    /// The store of the state. A remote one must hold a state: it is made by `plumb state init`.
+    /// Returns the store of the state. A remote store must hold a state already: `plumb state init` makes it.
     pub(crate) fn store(&self) -> Result<Arc<dyn Store>, CommandError> {
         let store = self.any_store()?;
         let is_remote = state::open::is_remote(self.settings()?);
         Ok(if is_remote { Arc::new(MustBe(store)) } else { store })
     }
 
-    /// The same, whatever is in it.
+    /// Returns the store of the state, whatever it holds.
     pub(crate) fn any_store(&self) -> Result<Arc<dyn Store>, CommandError> {
         store_location::open(self.settings()?, &self.plumb(), self.cipher.clone())
     }
 
-    /// A place that the state of this folder comes from or goes to. Each is marked with the name of
-    /// the other, so that names a folder whatever folder it is read from.
+    /// Returns a store that the state of this folder moves to or from. Each store is marked with the name of
+    /// the other, so the name has an absolute path, which is valid from any folder.
     pub(crate) fn store_to_move(
         &self,
         settings: &StateSettings,
@@ -173,7 +173,7 @@ impl Folder {
         store_location::open(settings, &plumb, self.cipher.clone())
     }
 
-    /// Returns the settings of the state in the spec. Without a spec it is in files.
+    /// Returns the settings of the state in the spec. Without a spec, the state is in files.
     pub(crate) fn settings(&self) -> Result<&StateSettings, CommandError> {
         if let Some(known) = self.settings.get() {
             return Ok(known);
@@ -188,7 +188,7 @@ impl Folder {
         Ok(self.settings.get_or_init(|| settings))
     }
 
-    /// The text of its spec.
+    /// Returns the text of the spec.
     pub(crate) fn spec(&self) -> Result<SpecText, CommandError> {
         self.spec_if_any()?.ok_or_else(|| self.no_spec())
     }
@@ -200,7 +200,7 @@ impl Folder {
             .help("`plumb init` writes a small one; `-C DIR` works in another folder")
     }
 
-    /// The same for what works without a spec, too.
+    /// Returns the text of the spec; `None` if the folder has none.
     pub(crate) fn spec_if_any(&self) -> Result<Option<SpecText>, CommandError> {
         let kept = self.text.lock().unwrap_or_else(PoisonError::into_inner).take();
         if kept.is_some() { Ok(kept) } else { self.read_spec() }

@@ -1,5 +1,4 @@
-//! Jobs as commands need them: which endpoint is meant, the job API behind it, and waiting for a
-//! job's end.
+//! Jobs, for the commands about them: the endpoint, its job API, and the wait for a job's end.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,19 +24,19 @@ use crate::signals::stop_or_end;
 use crate::stored_state;
 use crate::variables;
 
-/// The longest time in the queue before the reason is looked up.
+/// The time that a job may wait in the queue before its command looks up the reason.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The job API of one endpoint, and what keeps it callable.
+/// The job API of one endpoint, with all that keeps it usable.
 pub(crate) struct Connected {
     configured: Configured,
     /// The endpoint's id.
     pub(crate) id: String,
-    /// The endpoint as the user called it.
+    /// The endpoint as the user named it.
     pub(crate) name: String,
 }
 
-/// Finds out which endpoint is meant and where its job API is.
+/// Finds the endpoint that the user named, and its job API.
 pub(crate) async fn connect(
     base: &Path,
     target: &Target,
@@ -59,7 +58,7 @@ pub(crate) async fn connect(
     Ok(Connected { configured, id, name: target.endpoint.clone() })
 }
 
-/// The id of the endpoint that is meant.
+/// Returns the id of the endpoint that the user named.
 pub(crate) async fn id(folder: &Folder, target: &Target) -> Result<String, CommandError> {
     if !target.endpoint.contains('.') {
         // An id needs no state.
@@ -69,7 +68,7 @@ pub(crate) async fn id(folder: &Folder, target: &Target) -> Result<String, Comma
 }
 
 impl Connected {
-    /// The job API of the endpoint.
+    /// Returns the job API of the endpoint.
     pub(crate) fn endpoint<'a>(
         &'a self,
         progress: jobs::Progress<'a>,
@@ -77,7 +76,7 @@ impl Connected {
         Ok(api(&self.configured)?.endpoint(&self.id, progress))
     }
 
-    /// Returns the future of a job that no command waits for any more.
+    /// Returns a sentence about what happens to a job that its command no longer waits for.
     pub(crate) fn afterwards(&self, job: &str) -> String {
         let name = &self.name;
         if self.configured.is_on_demand() {
@@ -91,12 +90,12 @@ impl Connected {
     }
 }
 
-/// The client of the job API.
+/// Returns the client of the job API.
 pub(crate) fn api(configured: &Configured) -> Result<&Jobs, CommandError> {
     configured.jobs.as_ref().ok_or_else(|| CommandError::new("nothing here takes jobs"))
 }
 
-/// Tells when a call has to be tried again.
+/// Returns a function that tells the user when a call is repeated.
 pub(crate) fn teller(output: &Output) -> impl Fn(Notice) + Send + Sync {
     move |notice| {
         if let Notice::Retrying { reason, after, attempt, attempts } = notice {
@@ -108,12 +107,12 @@ pub(crate) fn teller(output: &Output) -> impl Fn(Notice) + Send + Sync {
     }
 }
 
-/// A time in seconds, for people.
+/// Returns a time in seconds, for people.
 pub(crate) fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }
 
-/// The serverless provider as the folder's spec configures it, if there is a spec.
+/// Returns the serverless provider as the folder's spec configures it, if there is a spec.
 fn described(folder: &Folder, base: &Path, given: &SpecArgs) -> Result<Described, CommandError> {
     let Some(text) = folder.spec_if_any()? else {
         return Described::serverless(None);
@@ -148,7 +147,7 @@ fn described(folder: &Folder, base: &Path, given: &SpecArgs) -> Result<Described
     Described::serverless(settings.get(name))
 }
 
-/// The id of the endpoint that a text means: an address of the state, or an id.
+/// Returns the id of the endpoint that a text names: by an address of the state, or by an id.
 fn id_of(text: &str, snapshot: &Snapshot) -> Result<String, CommandError> {
     if !text.contains('.') {
         if jobs::is_id(text) {
@@ -199,27 +198,27 @@ fn not_there(address: &Address, snapshot: &Snapshot) -> CommandError {
 pub(crate) struct Bounds {
     /// The time limit, if there is one.
     pub(crate) until: Option<Instant>,
-    /// Fires when somebody asks to stop.
+    /// Fires when the command is asked to stop.
     pub(crate) stop: CancellationToken,
 }
 
-/// The reason that a command ended early.
+/// The reason why a command ended early.
 #[derive(Clone, Copy)]
 pub(crate) enum Early {
-    /// The time was up.
+    /// The time limit was reached.
     TimeUp,
-    /// Somebody asked to stop.
+    /// The command was asked to stop.
     Stopped,
 }
 
 impl Bounds {
-    /// Bounds of a command that begins now.
+    /// Returns the bounds of a command that begins now.
     pub(crate) fn new(timeout: Option<Duration>) -> Result<Self, CommandError> {
         let until = timeout.map(|timeout| Instant::now() + timeout);
         Ok(Self { until, stop: stop_or_end()? })
     }
 
-    /// Returns when one of them is reached.
+    /// Waits until one of the bounds is reached.
     pub(crate) async fn reached(&self) -> Early {
         let time_up = async {
             match self.until {
@@ -233,7 +232,7 @@ impl Bounds {
         }
     }
 
-    /// Returns the result of `work`, or the message of the bound that is reached first.
+    /// Returns the result of `work`, or an error if a bound is reached first.
     pub(crate) async fn within<T>(
         &self,
         work: impl Future<Output = Result<T, CommandError>>,
@@ -246,17 +245,17 @@ impl Bounds {
     }
 }
 
-/// The end of waiting for a job.
+/// The end of the wait for a job.
 pub(crate) enum Ended {
     /// The job has ended.
     Job(Job),
-    /// The time was up.
+    /// The time limit was reached.
     TimedOut(Job),
-    /// Somebody asked to stop.
+    /// The command was asked to stop.
     Stopped(Job),
 }
 
-/// Waits for a job's end, and tells how it is when that changes.
+/// Waits for a job's end. Tells the user when its status changes.
 pub(crate) async fn wait(
     endpoint: &Endpoint<'_>,
     job: Job,
@@ -278,7 +277,7 @@ pub(crate) async fn wait(
     Ok(Ended::Job(follow.job().clone()))
 }
 
-/// Looks at a job once, and tells what is new.
+/// Reads the status of a job once, and tells the user what changed.
 async fn look(
     endpoint: &Endpoint<'_>,
     follow: &mut Follow<'_>,
@@ -293,18 +292,18 @@ async fn look(
     Ok(())
 }
 
-/// Prints the status of a job while it runs: only its changes.
+/// Prints the status of a job while it runs, once for each change.
 pub(crate) struct Telling<'a> {
     output: &'a Output,
-    /// Before each line; the check that a job belongs to, for example.
+    /// The beginning of each line, such as the name of the check that the job belongs to.
     label: String,
     status: Option<Status>,
     progress: Option<String>,
     began: Instant,
     asked: bool,
-    /// True if what workers answer may be shown.
+    /// True if the output of workers may be shown.
     shows_output: bool,
-    /// Hides what is secret in it.
+    /// Masks the secrets in the output of workers.
     hide: &'a (dyn Fn(&str) -> String + Sync),
 }
 
@@ -322,7 +321,7 @@ impl<'a> Telling<'a> {
         }
     }
 
-    /// With what is secret hidden in what workers answer.
+    /// Sets a function that masks the secrets in the output of workers.
     #[must_use]
     pub(crate) fn hiding(self, hide: &'a (dyn Fn(&str) -> String + Sync)) -> Self {
         Self { hide, ..self }
@@ -354,7 +353,7 @@ impl<'a> Telling<'a> {
         }
     }
 
-    /// Returns true if the job waits for so long that it is worth looking why; true once.
+    /// Returns true, once, if the job has waited so long that its command looks up the reason.
     fn wonders(&mut self) -> bool {
         let wonders =
             !self.asked && self.status == Some(Status::InQueue) && self.began.elapsed() > PATIENCE;
@@ -370,7 +369,7 @@ impl<'a> Telling<'a> {
     }
 }
 
-/// Returns the times that a job waited and ran, as far as they are known.
+/// Returns the times for which a job waited and ran, if they are known.
 fn times(job: &Job) -> String {
     let time = |ms: Option<i64>| {
         ms.and_then(|ms| u64::try_from(ms).ok()).map(|ms| seconds(Duration::from_millis(ms)))
@@ -382,7 +381,7 @@ fn times(job: &Job) -> String {
     }
 }
 
-/// Numbers by name, as people say them: `1 in queue`.
+/// Returns numbers with their names, for people: `1 in queue`.
 pub(crate) fn counts(numbers: &BTreeMap<String, i64>) -> String {
     let shown: Vec<String> = numbers
         .iter()
@@ -400,7 +399,7 @@ pub(crate) fn counts(numbers: &BTreeMap<String, i64>) -> String {
     if shown.is_empty() { "unknown".to_owned() } else { shown.join(", ") }
 }
 
-/// A failed call about a job.
+/// Returns the error of a failed call about a job.
 pub(crate) fn failed(error: Error) -> CommandError {
     or_not_found(
         error,
@@ -409,7 +408,7 @@ pub(crate) fn failed(error: Error) -> CommandError {
     )
 }
 
-/// A failed call while a job was waited for: the job is there, as the service has said before.
+/// Returns the error of a failed call during the wait for a job. The job exists, as the service said before.
 pub(crate) fn lost_sight(connected: &Connected, job: &str, error: Error) -> CommandError {
     if matches!(error.kind, Kind::NotFound) {
         return failed(error);
@@ -417,7 +416,7 @@ pub(crate) fn lost_sight(connected: &Connected, job: &str, error: Error) -> Comm
     let failed = CommandError::new(error.to_string());
     let (name, job) = (&connected.name, render::safe::text(job));
     match error.help {
-        // The next command starts it, wherever it listens then.
+        // The next command starts the service again, at whatever address.
         _ if connected.configured.is_on_demand() => failed.help(connected.afterwards(&job)),
         Some(help) => failed.help(format!(
             "{help}; the job has an id, so do not submit it again: \
@@ -427,7 +426,7 @@ pub(crate) fn lost_sight(connected: &Connected, job: &str, error: Error) -> Comm
     }
 }
 
-/// A failed call about an endpoint as a whole.
+/// Returns the error of a failed call about an endpoint as a whole.
 pub(crate) fn endpoint_failed(error: Error) -> CommandError {
     or_not_found(
         error,
@@ -445,7 +444,7 @@ fn or_not_found(error: Error, help: &str) -> CommandError {
     }
 }
 
-/// The error of a command that ended before it knew how a job is.
+/// Returns the error of a command that ended before it read the status of a job.
 pub(crate) fn not_looked_at(early: Early, job: &str) -> CommandError {
     let id = render::safe::text(job);
     match early {
@@ -458,7 +457,7 @@ pub(crate) fn not_looked_at(early: Early, job: &str) -> CommandError {
     }
 }
 
-/// The error of a command that was stopped while a job runs.
+/// Returns the error of a command that was stopped while a job runs.
 pub(crate) fn stopped(connected: &Connected, job: &str) -> CommandError {
     let id = render::safe::text(job);
     CommandError::new(format!("stopped waiting for job {id}"))

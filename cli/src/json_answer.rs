@@ -1,8 +1,8 @@
-//! The JSON answer of a command that cannot do its work.
+//! The JSON answer of a command that fails.
 //!
-//! A program that asked for JSON reads stdout, so these commands print an object on every exit: the
-//! one of their format, with why there is nothing in it as diagnostics. What was not looked at is
-//! null there, never zero or an empty list, which would read as good news.
+//! A program that asked for JSON reads stdout, so these commands print an object on every exit. If a command
+//! fails, the object has the same format, with the reason as diagnostics. Parts that were not computed are
+//! null, never zero or an empty list, as those would look like a good result.
 
 use std::ffi::OsString;
 
@@ -31,12 +31,12 @@ pub(crate) enum Answer {
     Validity,
 }
 
-/// Options of every command that take a word of their own.
+/// The options of every command that are followed by a value.
 const WITH_WORD: [&str; 2] = ["-C", "--color"];
 
 impl Answer {
-    /// The one that was asked for; none where people read what is printed, or where nothing is
-    /// promised of a failure.
+    /// Returns the format that a command was asked for; `None` if people read the output, or if no format is
+    /// defined for a failure.
     pub(crate) fn of(command: &Command) -> Option<Self> {
         match command {
             Command::Plan(args) if args.form.format() == PlanFormat::Json => Some(Self::Plan),
@@ -49,7 +49,7 @@ impl Answer {
         }
     }
 
-    /// The same of arguments that could not be read.
+    /// Returns the format that arguments ask for which could not be parsed.
     pub(crate) fn typed(args: impl Iterator<Item = OsString>) -> Option<Self> {
         let args: Vec<_> = args.skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
         let json = args.iter().any(|arg| arg == "--json" || arg == "--format=json")
@@ -65,7 +65,7 @@ impl Answer {
         }
     }
 
-    /// The object that says why it cannot be given.
+    /// Returns the answer of a command that fails, with the reason.
     pub(crate) fn refused(self, diagnostics: &Diagnostics, sources: &Sources) -> String {
         let all = || DiagnosticView::all(diagnostics, sources);
         match self {
@@ -84,12 +84,12 @@ impl Answer {
     }
 }
 
-/// The event that tells a plan, or why there is none.
+/// Returns the event with a plan, or with the reason why there is none.
 pub(crate) fn planned(view: &PlanView<'_>) -> String {
     json::line(&json!({"event": "planned", "plan": view}))
 }
 
-/// The first of the arguments that is a command.
+/// Returns the first argument that is a command.
 fn command_word(args: &[String]) -> Option<&String> {
     let cli = Cli::command();
     let is_command = |arg: &str| cli.get_subcommands().any(|command| command.get_name() == arg);

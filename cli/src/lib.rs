@@ -1,9 +1,9 @@
-//! The command line: arguments, to functions of other crates, to rendering, to an exit status.
+//! The command line: it parses arguments, calls the functions of other crates, renders their results, and
+//! returns an exit status.
 //!
-//! Each command is one file in `commands`; it parses nothing that [`args`] has not, decides
-//! nothing that another crate can decide, and returns a [`error::Status`]. [`output`] is the only
-//! place of the workspace that prints, and this file ends the process; only a second request to stop
-//! ends it elsewhere ([`signals`]).
+//! Each command is one file in `commands`. It gets its arguments parsed from [`args`], leaves decisions to
+//! other crates, and returns a [`error::Status`]. Only [`output`] prints in this workspace, and only this
+//! file ends the process, except after a second request to stop ([`signals`]).
 
 mod args;
 mod bounded_request;
@@ -71,7 +71,7 @@ pub fn main() -> ExitCode {
     ExitCode::from(status.code())
 }
 
-/// The lives of a worker's processes, which the service starts with this program.
+/// Runs this process as a part of a worker, if the service started it as such; else returns `None`.
 fn worker() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
     match args.next()?.to_str()? {
@@ -95,7 +95,7 @@ fn run(cli: &Cli) -> Status {
     if output.lost() { status.or(Status::Failed) } else { status }
 }
 
-/// Returns the level of what a command logs without being asked: the service logs its events.
+/// Returns the level at which a command logs without being asked. Only the service logs then: its events.
 fn usual_log(cli: &Cli) -> Option<log::LevelFilter> {
     let Command::Serve(serve) = &cli.command else { return None };
     let level = if cli.quiet { log::LevelFilter::ERROR } else { log::LevelFilter::INFO };
@@ -125,7 +125,7 @@ fn option_of_another_tool(args: impl Iterator<Item = String>) -> Option<String> 
             "detailed-exitcode" => word,
             _ => return None,
         };
-        // With two hyphens it is Plumb's own, and something else is wrong.
+        // An option with two hyphens may be one of Plumb's own that is used in a wrong way.
         let is_ours = name.starts_with("--");
         let shown = value.filter(|_| !word.starts_with("var")).map(|it| format!(" {it}"));
         let form = shown.unwrap_or_default();
@@ -133,7 +133,7 @@ fn option_of_another_tool(args: impl Iterator<Item = String>) -> Option<String> 
     })
 }
 
-/// Help and version are answers; everything else is a mistake, and a mistake is exit status 1.
+/// Prints the message of the argument parser. Help and version exit with 0, every mistake exits with 1.
 fn usage(error: &clap::Error) -> Status {
     let output = Output::new(args::Color::Auto, false);
     let text = error.render();

@@ -1,5 +1,5 @@
-//! The locations of the provider instances: the services and accounts that a command acts on, beside
-//! those that the state remembers.
+//! The locations of the provider instances: the services and accounts that a command acts on, compared with
+//! those in the state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,11 @@ use render::view::LocationView;
 
 use crate::error::CommandError;
 
-/// The locations of the configured provider instances that have one.
+/// The locations of the configured provider instances. Some instances have none.
 #[derive(Default)]
 pub(crate) struct Locations(BTreeMap<Name, Configured>);
 
-/// The location of one provider instance, as it is configured.
+/// The configured location of one provider instance.
 struct Configured {
     service: String,
     account: Option<Digest>,
@@ -36,7 +36,7 @@ impl Locations {
         self.0.insert(provider, Configured { service: service.to_owned(), account });
     }
 
-    /// Refuses to act on a service other than the one that the objects of the state are on.
+    /// Refuses to act on another service than the one that has the objects of the state.
     pub(crate) fn refuse_elsewhere(&self, snapshot: &Snapshot) -> Result<(), CommandError> {
         let entries = snapshot.entries.values().map(|entry| &entry.provider);
         let pending = snapshot.pending.values().map(|pending| &pending.started.provider);
@@ -50,7 +50,7 @@ impl Locations {
         Ok(())
     }
 
-    /// Returns the records that make the state remember these locations.
+    /// Returns the records that store these locations in the state.
     pub(crate) fn records(&self, snapshot: &Snapshot) -> Vec<Record> {
         let new = self.0.iter().filter_map(|(provider, configured)| {
             let location = configured.at_rest(&snapshot.seal_key);
@@ -61,8 +61,8 @@ impl Locations {
         new.collect()
     }
 
-    /// Returns the addresses of the state whose provider has another key than the state remembers, with
-    /// that provider.
+    /// Returns the addresses of the state whose provider has another key than the state has on record, each
+    /// with the name of that provider.
     pub(crate) fn with_another_key(&self, snapshot: &Snapshot) -> BTreeMap<Address, Name> {
         let differs = |(provider, configured): &(&Name, &Configured)| {
             let known = snapshot.locations.get(*provider);
@@ -76,8 +76,8 @@ impl Locations {
             .collect()
     }
 
-    /// Returns what a plan shows of the locations. The fingerprint of an account is shown once a state
-    /// has the key of fingerprints: before, it would be another one each time.
+    /// Returns the locations that a plan shows. The fingerprint of an account is shown only once the state
+    /// has a key for fingerprints: before that, it would differ each time.
     pub(crate) fn views(&self, plan: &Plan) -> Vec<LocationView> {
         let accounts = plan.base.first_key.is_none().then_some(&plan.base.accounts);
         let view = |(provider, configured): (&Name, &Configured)| {
@@ -88,7 +88,7 @@ impl Locations {
         self.0.iter().map(view).collect()
     }
 
-    /// Refuses to apply a saved plan on a service other than the one that it was made for.
+    /// Refuses to apply a saved plan on another service than the one that it was made for.
     pub(crate) fn refuse_plan_of(&self, planned: &[LocationView]) -> Result<(), CommandError> {
         for it in planned {
             let configured = self.0.get(&it.provider);
@@ -100,8 +100,8 @@ impl Locations {
     }
 }
 
-/// Returns the error about objects that are not found with another key than before: they may belong to
-/// another account, and a plan would make them again.
+/// Returns the error about objects that are not found with a new key: they may belong to another account, and
+/// a plan would make them again.
 pub(crate) fn another_account(
     plan: &Plan,
     with_another_key: &BTreeMap<Address, Name>,

@@ -1,8 +1,8 @@
-//! The log on stderr: set up by `-v`, `-vv`, `PLUMB_LOG` and `PLUMB_LOG_FORMAT`.
+//! The log on stderr, controlled by `-v`, `-vv`, `PLUMB_LOG` and `PLUMB_LOG_FORMAT`.
 //!
-//! Commands log on request; the service logs its events unless it is told otherwise.
+//! Commands log only on request. The service logs its events unless `PLUMB_LOG` or `-q` says otherwise.
 //!
-//! Only Plumb's own targets are logged, whatever the filter says: other crates know nothing of secrets.
+//! Only Plumb's own targets are logged, whatever the filter says: other crates do not know what is secret.
 
 use std::io;
 use std::time::Instant;
@@ -18,14 +18,14 @@ use crate::environment;
 use crate::error::CommandError;
 use crate::output;
 
-/// The target of all lines; a part of the program has a name below it, such as `plumb::http`.
+/// The target of all lines. A part of the program has a longer name, such as `plumb::http`.
 const OURS: &str = "plumb";
 /// The targets that a filter may name.
 const TARGETS: [&str; 5] = [OURS, "plumb::http", "plumb::lock", "plumb::plan", SERVICE];
 /// The target of the service.
 const SERVICE: &str = "plumb::service";
 
-/// The most characters of the text of a line.
+/// The maximum number of characters in the text of a line.
 const LINE_MAX: usize = 4_000;
 
 /// The format of the lines.
@@ -35,8 +35,8 @@ enum Format {
     Json,
 }
 
-/// Begins to log if the command line or the environment asks for it. `PLUMB_LOG` goes before `-v`. `usual` is
-/// the level of what the command logs in any case.
+/// Starts the log if the command line or the environment asks for it. `PLUMB_LOG` overrides `-v`. `usual` is
+/// the level at which the command logs in any case.
 pub(crate) fn begin(verbose: u8, usual: Option<LevelFilter>) -> Result<(), CommandError> {
     let variable = |name| environment::variable(name).filter(|value| !value.is_empty());
     let targets = match (variable(environment::LOG), verbose) {
@@ -59,8 +59,8 @@ pub(crate) fn begin(verbose: u8, usual: Option<LevelFilter>) -> Result<(), Comma
     Ok(())
 }
 
-/// Parses the filter of `PLUMB_LOG`. Refuses a target that Plumb does not have: it would silently log
-/// nothing.
+/// Parses the filter of `PLUMB_LOG`. Refuses a target that Plumb does not have: nothing would be logged for
+/// it.
 fn parse_filter(text: &str) -> Result<Targets, CommandError> {
     let refuse = |what: &str| {
         CommandError::new(format!("PLUMB_LOG {what}")).help(format!(
@@ -84,11 +84,11 @@ fn install(targets: Targets, format: Format) {
         Format::Text => lines.boxed(),
     };
     let layer = layer.with_filter(targets.and(ours));
-    // Only the first command of a process begins to log; a test runs several.
+    // The first command of a process starts the log; a test process runs several commands.
     tracing_subscriber::registry().with(layer).try_init().ok();
 }
 
-/// Writes a line of the service. Its id of a request is a field.
+/// Writes a line of the service. The id of its request becomes a field of the line.
 pub(crate) fn service_line(line: &LogLine<'_>) {
     let (request, text) = (line.request, render::safe::capped(line.text, LINE_MAX));
     match line.level {
@@ -118,14 +118,14 @@ impl io::Write for LogWriter {
     }
 }
 
-/// Measures a phase of a command and logs its time when dropped.
+/// Measures the time of a phase of a command, and logs it when dropped.
 pub(crate) struct Phase {
     name: &'static str,
     began: Instant,
 }
 
 impl Phase {
-    /// Begins to measure.
+    /// Starts the measurement.
     pub(crate) fn begin(name: &'static str) -> Self {
         Self { name, began: Instant::now() }
     }

@@ -12,10 +12,10 @@ use engine::diagnostics::Sources;
 use crate::error::CommandError;
 use crate::folder::Folder;
 
-/// The file of the spec that they are added to.
+/// The file of the spec that gets the blocks.
 const FILE: &str = "moves.plumb.toml";
 
-/// Adds blocks to the spec of a folder, behind what the file has already. Returns the path of the file.
+/// Adds blocks to the spec of a folder, after the content that the file has. Returns the path of the file.
 pub(crate) fn append(folder: &Folder, rules: &[MoveRule]) -> Result<PathBuf, CommandError> {
     let path = folder.join(FILE);
     let fail = |error: std::io::Error| {
@@ -37,7 +37,7 @@ pub(crate) fn append(folder: &Folder, rules: &[MoveRule]) -> Result<PathBuf, Com
     Ok(path)
 }
 
-/// The text to write behind another one.
+/// Returns the text to add after the content of the file.
 fn added(known: &str, rules: &[MoveRule]) -> String {
     let blocks: Vec<String> = rules.iter().map(moved_block).collect();
     let gap = match known {

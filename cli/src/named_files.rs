@@ -1,22 +1,25 @@
-//! The files that a spec names, with `file("…")` or as a descriptor, and those that its modules name: only what lies in
-//! the folder of the spec or the module is read, for both may come from someone else. A name that
-//! ends in `/` asks for the list of the files in that folder.
+//! The files that a spec names, with `file("…")` and its like or as a descriptor, and those that its modules name: only
+//! what lies in the folder of the spec or the module is read, for both may come from someone else. The name of a file is
+//! that of a [`FileRequest`].
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use engine::config::Document;
+use engine::expression::FileRequest;
 
 use crate::folder::{Folder, STATE_FOLDER};
 
 /// The largest file that is read, in bytes.
 const FILE_MAX: u64 = 1024 * 1024;
-/// The most files, and folders, that a folder is listed with.
+/// The maximum number of files and folders in a listed folder.
 const LISTED_MAX: usize = 10_000;
 
-/// The contents of the files that the spec names with `file("…")`; an error text where one cannot
-/// be read. Only files inside the spec's folder are read, after links; for a module, inside the module's.
+/// Returns the contents of the files that the spec names with `file("…")`, or an error text for each that
+/// cannot be read. A file must be inside the spec's folder, or the module's, after links are resolved.
 pub(crate) fn read_all(
     folder: &Folder,
     document: &Document,
@@ -32,12 +35,13 @@ pub(crate) fn read_all(
     files
 }
 
-/// The contents of one such file.
+/// Returns the content of one file that the spec names.
 pub(crate) fn read(folder: &Folder, name: &str) -> Result<Arc<str>, String> {
     read_inside(folder, "", name)
 }
 
-/// The same for a file that must lie in `place`, both relative to the folder of the spec.
+/// Returns the content of a file that must be inside `place`. Both paths are relative to the folder of the
+/// spec.
 pub(crate) fn read_inside(folder: &Folder, place: &str, name: &str) -> Result<Arc<str>, String> {
     if let Some(inputs) = folder.saved() {
         let file = inputs.files.get(name).cloned();
@@ -46,7 +50,7 @@ pub(crate) fn read_inside(folder: &Folder, place: &str, name: &str) -> Result<Ar
     read_below(folder, place, name)
 }
 
-/// The contents of a file that lies in `place`, both relative to the folder of the spec.
+/// Returns the content of a file inside `place`. Both paths are relative to the folder of the spec.
 fn read_below(folder: &Folder, place: &str, name: &str) -> Result<Arc<str>, String> {
     if let Some(open) = folder.open_text(&folder.join(place).join(name)) {
         return Ok(Arc::clone(open));
@@ -54,20 +58,21 @@ fn read_below(folder: &Folder, place: &str, name: &str) -> Result<Arc<str>, Stri
     let cannot = |error: std::io::Error| format!("cannot read it: {error}");
     let own = folder.path().canonicalize().map_err(cannot)?;
     let root = own.join(place).canonicalize().map_err(cannot)?;
-    let path = own.join(name).canonicalize().map_err(cannot)?;
+    let request = FileRequest::of_name(name);
+    let path = own.join(request.path()).canonicalize().map_err(cannot)?;
     let Ok(inside) = path.strip_prefix(&root) else {
         let whose = if place.is_empty() { "spec" } else { "module" };
         return Err(format!("it lies outside the {whose}'s folder"));
     };
-    // What Plumb keeps there holds keys, and a spec may come from someone else; so may a link of that
-    // name to another folder in this one. Modules that were fetched lie there, too.
+    // Plumb's own folder holds keys, and the spec may come from someone else. So may a link of that name to
+    // another folder of the spec. Fetched modules are in that folder, too.
     let kept = own.join(STATE_FOLDER).canonicalize();
     let is_kept = kept.is_ok_and(|kept| path.starts_with(&kept) && !root.starts_with(&kept));
     if is_kept || inside.components().any(|part| part.as_os_str() == STATE_FOLDER) {
         return Err(format!("it lies in {STATE_FOLDER}, which is Plumb's own"));
     }
     let found = std::fs::metadata(&path).map_err(cannot)?;
-    if name.ends_with('/') {
+    if let FileRequest::Listing(_) = request {
         return listing(&path).map(Arc::from);
     }
     if !found.is_file() {
@@ -77,11 +82,15 @@ fn read_below(folder: &Folder, place: &str, name: &str) -> Result<Arc<str>, Stri
         return Err("it is larger than 1 MiB".to_owned());
     }
     let bytes = std::fs::read(&path).map_err(cannot)?;
-    String::from_utf8(bytes).map(Arc::from).map_err(|_| "it is not UTF-8 text".to_owned())
+    if let FileRequest::Bytes(_) = request {
+        return Ok(STANDARD.encode(bytes).into());
+    }
+    let no_text = "it is not UTF-8 text: filebase64(…) reads files of bytes";
+    String::from_utf8(bytes).map(Arc::from).map_err(|_| no_text.to_owned())
 }
 
-/// The paths of the files in a folder and below it, in order, one a line. Links, and what Plumb keeps for itself, are
-/// left out.
+/// Returns the paths of the files in a folder and its subfolders, sorted, one per line. Leaves out links and
+/// Plumb's own files.
 fn listing(folder: &Path) -> Result<String, String> {
     let cannot = |error: std::io::Error| format!("cannot list it: {error}");
     let (mut files, mut folders) = (Vec::new(), vec![String::new()]);
@@ -159,5 +168,15 @@ mod tests {
         assert_eq!(read(&folder, "etc/").unwrap_err(), "it lies outside the spec's folder");
         assert!(read(&folder, "none/").unwrap_err().starts_with("cannot read it"));
         assert!(read(&folder, "a.txt/").is_err());
+    }
+
+    #[test]
+    fn bytes_are_read_in_base64() {
+        let (_dir, folder) = folder(&[("a.bin", b"\xff\x00"), ("a.txt", b"ok")]);
+        assert_eq!(&*read(&folder, "base64:a.bin").unwrap(), "/wA=");
+        assert_eq!(&*read(&folder, "base64:a.txt").unwrap(), "b2s=");
+        let said = read(&folder, "a.bin").unwrap_err();
+        assert_eq!(said, "it is not UTF-8 text: filebase64(…) reads files of bytes");
+        assert!(read(&folder, "base64:../a.bin").is_err());
     }
 }

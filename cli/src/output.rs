@@ -1,7 +1,7 @@
-//! The output of the program: data to stdout, talk to stderr.
+//! The output of the program: data goes to stdout, messages go to stderr.
 //!
-//! The only file of the workspace that prints. [`write_all`] writes to streams that do not block. A reader of
-//! stdout that goes away (`| head`) ends the output and nothing else: an apply goes on, and no write panics.
+//! Only this file prints in this workspace. [`write_all`] writes to streams that do not block. If the reader
+//! of stdout goes away (`| head`), only the output ends: an apply continues, and no write panics.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ use crate::error::CommandError;
 use crate::json_answer::Answer;
 use crate::write_all;
 
-/// The number of resources of an error that are named.
+/// The maximum number of resources that an error names.
 const ABOUT_MAX: usize = 20;
 
 /// The streams that a command writes to.
@@ -30,23 +30,23 @@ pub(crate) struct Output {
     stdout: Colour,
     stderr: Colour,
     quiet: bool,
-    /// The steps of a run whose calls are under way, for whoever ends the process at once.
+    /// The steps of a run whose calls are under way, needed when the process is ended at once.
     under_way: Mutex<BTreeSet<String>>,
-    /// True if stdout can take no more.
+    /// True if stdout takes no more data.
     closed: AtomicBool,
-    /// True if what was asked for was printed.
+    /// True if the command's answer was printed.
     answered: AtomicBool,
-    /// True if data was lost that somebody waits for.
+    /// True if data was lost that a reader still waits for.
     lost: AtomicBool,
 }
 
 impl Output {
-    /// The steps whose calls are under way.
+    /// Returns the steps whose calls are under way.
     pub(crate) fn under_way(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Decides about colours once.
+    /// Decides once about the use of colours.
     pub(crate) fn new(color: Color, quiet: bool) -> Self {
         ColorChoice::write_global(match color {
             Color::Auto => ColorChoice::Auto,
@@ -92,26 +92,26 @@ impl Output {
         }
     }
 
-    /// Writes what was asked for to stdout: a program that waits for it needs no word of a refusal.
+    /// Writes the command's answer to stdout. After it, [`Self::refuse`] prints nothing.
     pub(crate) fn answer(&self, text: &str) {
         self.answered.store(true, Ordering::Relaxed);
         self.data(text);
     }
 
-    /// Writes why there is no answer to stdout, in its format, unless there was one.
+    /// Writes to stdout, in the command's format, why there is no answer, unless there was one.
     pub(crate) fn refuse(&self, answer: Answer, why: &Diagnostics, sources: &Sources) {
         if !self.answered.load(Ordering::Relaxed) {
             self.answer(&answer.refused(why, sources));
         }
     }
 
-    /// Returns true if data could not be written. A reader that went away had what it wanted; a full disk
-    /// has not, and half a backup must not look like a whole one.
+    /// Returns true if data could not be written to a reader that waits for it. A reader that went away had
+    /// all that it wanted; but on a full disk, half a backup must not look like a whole one.
     pub(crate) fn lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Writes talk to stderr, unless the user wants quiet.
+    /// Writes a message to stderr, unless the user asked for quiet.
     pub(crate) fn talk(&self, text: &str) {
         if !self.quiet {
             self.say(text);
@@ -126,7 +126,7 @@ impl Output {
         self.say(&render::diagnostics::text(diagnostics, sources, self.stderr));
     }
 
-    /// Writes why a command failed to stderr.
+    /// Writes the error of a command to stderr.
     pub(crate) fn error(&self, error: &CommandError) {
         let mut text = paint("error", Label::Danger, self.stderr) + ": ";
         text.push_str(&render::safe::capped(&error.message, 4_000));
@@ -141,17 +141,17 @@ impl Output {
         self.say(&text);
     }
 
-    /// Writes what the argument parser has to say about a mistake.
+    /// Writes the argument parser's message about a mistake.
     pub(crate) fn usage(&self, text: &StyledStr) {
         self.say(&mistake(&text.to_string(), self.stderr));
     }
 
-    /// Writes what the argument parser was asked for.
+    /// Writes the help or version that the argument parser was asked for.
     pub(crate) fn help(&self, text: &StyledStr) {
         self.data(&styled(text, self.stdout));
     }
 
-    /// Asks a question on stderr and reads the answer; none without a terminal to ask at.
+    /// Asks a question on stderr and reads the answer. Returns `None` without a terminal.
     pub(crate) fn ask(&self, question: &str) -> Option<String> {
         if !std::io::stdin().is_terminal() {
             return None;
@@ -162,28 +162,28 @@ impl Output {
         Some(answer.trim().to_owned())
     }
 
-    /// Nothing may be left in a buffer when the process ends.
+    /// Flushes stdout, so that nothing is left in a buffer when the process ends.
     pub(crate) fn finish(&self) {
         if !self.closed.load(Ordering::Relaxed) {
-            // There is nobody left to tell.
+            // If this fails, there is no stream left to report it on.
             drop(std::io::stdout().flush());
         }
     }
 
     #[expect(clippy::unused_self, reason = "everything that prints goes through an output")]
     fn say(&self, text: &str) {
-        // Talk that nobody can read is no reason to fail.
+        // A message that cannot be written is no reason to fail.
         drop(write_all::write(&mut std::io::stderr().lock(), text));
     }
 }
 
-/// Writes a line of the log to stderr. `-q` does not silence it: somebody asked for it.
+/// Writes a line of the log to stderr, also with `-q`: the log was asked for.
 pub(crate) fn log_line(line: &str) {
-    // A log that nobody can read is no reason to stop.
+    // A log that cannot be written is no reason to stop.
     drop(write_all::write(&mut std::io::stderr().lock(), line));
 }
 
-/// The resources that an error is about, a line each.
+/// Returns the resources that an error is about, one per line.
 fn about(addresses: &[Address]) -> String {
     let mut text = String::new();
     for address in addresses.iter().take(ABOUT_MAX) {
@@ -195,8 +195,8 @@ fn about(addresses: &[Address]) -> String {
     text
 }
 
-/// Returns the parser's message about a mistake. It repeats the arguments, which may come from anywhere, so all of
-/// its lines are escaped.
+/// Returns the argument parser's message about a mistake. The message repeats the arguments, which may come
+/// from anywhere, so all of its lines are escaped.
 fn mistake(text: &str, colour: Colour) -> String {
     let (text, mut safe) = match text.strip_prefix("error:") {
         Some(rest) => (rest, paint("error", Label::Danger, colour) + ":"),

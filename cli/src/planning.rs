@@ -1,4 +1,4 @@
-//! From a resolved spec to a plan: what `plan`, `apply`, `destroy` and `drift` have in common.
+//! Makes a plan from a resolved spec: the common part of `plan`, `apply`, `destroy` and `drift`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -31,20 +31,20 @@ use crate::resolved::{self, Resolved};
 use crate::stored_state;
 use crate::system::System;
 
-/// The most looks at live objects while another run deletes them.
+/// The maximum number of times that live objects are read while another run deletes them.
 const LOOKS_MAX: usize = 10;
 
-/// The most looks at live objects while another run changes them.
+/// The maximum number of times that live objects are read while another run changes them.
 const MOVES_MAX: usize = 3;
 
-/// The note that another run is not waited for any longer.
+/// The note that the command no longer waits for another run.
 const OVERTAKEN: &str = "note: another run is at work: what it did while this plan was made may be shown as changed \
                          outside, or as still to be done\n";
 
-/// After how long without an answer the user is told that one is awaited.
+/// The time after which the user is told that an answer is awaited.
 const SLOW: Duration = Duration::from_secs(5);
 
-/// A plan and what is to be said about it; none where there are errors.
+/// A plan with all that is shown about it. `plan` is `None` if there are errors.
 pub(crate) struct Made {
     pub(crate) plan: Option<Plan>,
     pub(crate) sources: Sources,
@@ -53,34 +53,34 @@ pub(crate) struct Made {
     aim: Aim,
     digest: Option<Digest>,
     locations: Vec<LocationView>,
-    /// The secrets that a file of the plan would hold in clear.
+    /// The secrets that a plan file would hold in clear.
     pub(crate) written_secrets: Vec<WrittenSecret>,
-    /// The inputs that it was made of, where it is to be saved.
+    /// The inputs of the plan, if it is to be saved.
     pub(crate) inputs: Option<Inputs>,
-    /// The moves that the spec may mean.
+    /// The moves that the user may have meant by the changes of the spec.
     pub(crate) proposed_moves: Vec<MoveRule>,
 }
 
 impl Made {
-    /// With the plan's digest in its view. It costs as much as writing the plan, so only formats
-    /// that show it ask for it.
+    /// Adds the plan's digest to its view. The digest costs as much as writing the plan, so only formats that
+    /// show it ask for it.
     pub(crate) fn with_digest(mut self) -> Self {
         self.digest = self.plan.as_ref().map(file::digest);
         self
     }
 
-    /// Returns true if to accept what changed outside is all that the plan does, and something did.
+    /// Returns true if the plan only takes changes from outside into the state, and there are some.
     pub(crate) fn accepts_drift(&self) -> bool {
         self.aim == Aim::RefreshOnly
             && self.plan.as_ref().is_some_and(|plan| !plan.drift.is_empty())
     }
 
-    /// With what was asked for.
+    /// Sets the request of the user, for the view.
     pub(crate) fn asked_for(self, options: &Options, refresh: bool) -> Self {
         Self { aim: aim(options, refresh), ..self }
     }
 
-    /// Returns what is shown of it.
+    /// Returns the view of the plan.
     pub(crate) fn view(&self) -> PlanView<'_> {
         let Self { plan, sources, diagnostics, units, aim, digest, locations, .. } = self;
         match plan {
@@ -92,7 +92,7 @@ impl Made {
         }
     }
 
-    /// Returns the result without a plan, and why there is none.
+    /// Returns a result without a plan, with the reasons.
     pub(crate) fn without_plan(sources: Sources, diagnostics: Diagnostics) -> Self {
         let (units, aim) = (Units::new(), Aim::default());
         Self {
@@ -109,14 +109,15 @@ impl Made {
         }
     }
 
-    /// Returns the result for a spec that cannot be planned for a reason that is not in it, with what was found in it.
+    /// Returns the result for a spec that cannot be planned for a reason outside the spec. `found` are the
+    /// findings in the spec.
     pub(crate) fn refused_for(sources: Sources, mut found: Diagnostics, why: Diagnostics) -> Self {
         found.extend(why);
         found.sort();
         Self::without_plan(sources, found)
     }
 
-    /// Returns the result for a spec that cannot be planned.
+    /// Returns the result for a spec that has errors.
     pub(crate) fn refused(resolved: Resolved) -> Self {
         let Resolved { sources, mut diagnostics, .. } = resolved;
         diagnostics.sort();
@@ -124,7 +125,8 @@ impl Made {
     }
 }
 
-/// Plans without a lock, to save the plan in a file: with what it was made of, and the secrets that are written there.
+/// Makes a plan without a lock, to save it in a file: with its inputs, and with the secrets that the file
+/// would hold in clear.
 pub(crate) async fn plan_to_save(
     folder: &Folder,
     base: &Path,
@@ -143,7 +145,8 @@ pub(crate) async fn plan_to_save(
     question.map_or(Ok(made), Err)
 }
 
-/// Plans without a lock: reads the state, looks up in memory what is in doubt, observes, decides.
+/// Makes a plan without a lock: reads the state, looks up calls in doubt in memory only, reads the live
+/// objects, and plans.
 pub(crate) async fn plan(
     folder: &Folder,
     base: &Path,
@@ -154,8 +157,8 @@ pub(crate) async fn plan(
     question.map_or(Ok(made), Err)
 }
 
-/// The same for who only shows it: a question that must be answered before it could run comes
-/// beside it.
+/// Makes a plan as [`plan`] does, for commands that only show it. An error that must be settled before the
+/// plan could run comes beside the plan.
 pub(crate) async fn plan_anyway(
     folder: &Folder,
     base: &Path,
@@ -163,12 +166,12 @@ pub(crate) async fn plan_anyway(
     output: &Output,
 ) -> Result<(Made, Option<CommandError>), CommandError> {
     let (made, kept, question) = make(folder, base, planning, output).await?;
-    // The process ends soon: taking a large state and spec apart would only take time.
+    // The process ends soon. To free a large state and spec would only take time.
     std::mem::forget(kept);
     Ok((made, question))
 }
 
-/// The same, with the config that the plan is for: for who writes into the spec.
+/// Makes a plan as [`plan_anyway`] does, with its config, for commands that write into the spec.
 pub(crate) async fn plan_with_config(
     folder: &Folder,
     base: &Path,
@@ -179,7 +182,7 @@ pub(crate) async fn plan_with_config(
     Ok((made, kept.map(|kept| kept.resolved.config), question))
 }
 
-/// The inputs that a plan was made of.
+/// The inputs of a plan.
 struct Kept {
     resolved: Resolved,
     configured: Configured,
@@ -216,7 +219,7 @@ async fn make(
     Ok((made, Some(Kept { resolved, configured, options, key }), question))
 }
 
-/// Warns that a state has not arrived in full: an apply is refused until then.
+/// Warns that the state was not moved here completely. Until it is, an apply is refused.
 fn warn_of_arrival(mark: Option<&Mark>, output: &Output) {
     let Some(Mark::Arriving { from, .. }) = mark else { return };
     let from = render::safe::text(from);
@@ -226,8 +229,9 @@ fn warn_of_arrival(mark: Option<&Mark>, output: &Output) {
     ));
 }
 
-/// Looks up what is in doubt, observes and decides. What differs, or is gone, may be what another run did since
-/// the state was read, so before that is shown, or is a question, all of it is looked at again.
+/// Looks up calls in doubt, reads the live objects, and plans. If objects differ or are gone, another run may
+/// have done that after the state was read. So everything is read again before the plan is shown or an error
+/// is returned.
 async fn look(
     folder: &Folder,
     mut folded: Folded,
@@ -241,7 +245,7 @@ async fn look(
         recover_in_memory(&mut snapshot, &request, &System, &|_: Event| {}).await?;
         let (plan, found, question) = patiently(output, make_anyway(&snapshot, &request)).await?;
         if question.is_none() && (!request.refresh || agrees(&plan, &found)) {
-            // The process ends soon: taking a large state apart would only take time.
+            // The process ends soon. To free a large state would only take time.
             std::mem::forget(snapshot);
             return Ok((plan, found, None));
         }
@@ -259,7 +263,7 @@ async fn look(
             return Ok((plan, found, None));
         };
         match &folded.holder {
-            // Nobody was at it while it was looked at.
+            // No other run held the lock during both reads.
             None if !was_held && left < LOOKS_MAX - 1 => {
                 return Ok((plan, found, Some(question.into())));
             }
@@ -277,13 +281,13 @@ async fn look(
     }
 }
 
-/// Returns true if a plan found nothing that another run could have made so while it looked.
+/// Returns true if the plan found no difference that another run could have made during the reads.
 fn agrees(plan: &Plan, found: &Diagnostics) -> bool {
     let differs = !plan.drift.is_empty() || !plan.seen.is_empty() || !plan.is_empty();
     !differs && !found.has_errors()
 }
 
-/// Waits for a service to be read, and says so when it takes long: silence looks like a hang.
+/// Waits for the answer of a service. Tells the user if that takes long, because silence looks like a hang.
 pub(crate) async fn patiently<T>(output: &Output, reading: impl Future<Output = T>) -> T {
     let _phase = Phase::begin("observe and plan");
     let mut reading = pin!(reading);
@@ -296,7 +300,7 @@ pub(crate) async fn patiently<T>(output: &Output, reading: impl Future<Output = 
     reading.await
 }
 
-/// Returns the reasons why the calls that a request needs cannot be made.
+/// Returns the errors about calls that a request needs and that cannot be made.
 pub(crate) fn refuse_unreachable(
     request: &Request<'_>,
     configured: &Configured,
@@ -304,8 +308,8 @@ pub(crate) fn refuse_unreachable(
     (request.refresh && configured.missing.has_errors()).then(|| configured.missing.clone())
 }
 
-/// Returns the result for a spec with these sources and findings. The planner has linted the plan: what is wrong with it is a
-/// diagnostic.
+/// Returns the result of a plan for a spec with these sources and findings. The planner has linted the plan;
+/// its mistakes are among the diagnostics.
 pub(crate) fn made(
     config: &Config,
     configured: &Configured,
@@ -333,7 +337,7 @@ pub(crate) fn made(
     }
 }
 
-/// Returns the request, as a view says it.
+/// Returns the user's request in the form for a view.
 fn aim(options: &Options, refresh: bool) -> Aim {
     match options.mode {
         Mode::Apply if refresh => Aim::Apply,
@@ -343,7 +347,7 @@ fn aim(options: &Options, refresh: bool) -> Aim {
     }
 }
 
-/// The units of numbers, which schemas know.
+/// Returns the units of numbers, from the schemas.
 pub(crate) fn units(configured: &Configured) -> Units {
     let mut units = Units::new();
     for (ty, schema) in schemas(&configured.providers).values().flat_map(|p| &p.types) {
@@ -355,7 +359,7 @@ pub(crate) fn units(configured: &Configured) -> Units {
     units
 }
 
-/// Returns the request in the engine's terms.
+/// Returns the options of a plan in the engine's terms.
 pub(crate) fn options(planning: &Planning) -> Result<Options, CommandError> {
     let wrong = |error: AddressError| CommandError::new(error.to_string());
     let targets = |texts: &[String]| -> Result<Vec<_>, CommandError> {
@@ -377,7 +381,7 @@ pub(crate) fn options(planning: &Planning) -> Result<Options, CommandError> {
     })
 }
 
-/// The diagnostics of an error, for formats that must always be complete.
+/// Returns the diagnostics of an error, for formats that must always be complete.
 pub(crate) fn as_diagnostics(error: &CommandError) -> Diagnostics {
     let diagnostic = Diagnostic::error(error.message.clone());
     let whole = match &error.help {

@@ -1,4 +1,5 @@
-//! Policies in files of their own: folders of TOML files with nothing but `[policy.NAME]`, named by `--policy`.
+//! Policies in separate files: folders of TOML files that have only `[policy.NAME]` blocks, named by
+//! `--policy`.
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +40,7 @@ pub(crate) fn add_saved(saved: &[SpecFile], text: &mut SpecText) {
     merge(policies, &files, text);
 }
 
-/// Parses the files of policies, and adds them to the spec; the sources go back to its text.
+/// Parses policy files and adds their policies to the spec. The sources move back into the spec's text.
 fn merge(policies: SpecText, files: &[FileId], text: &mut SpecText) {
     if files.is_empty() {
         text.sources = policies.sources;
@@ -51,7 +52,8 @@ fn merge(policies: SpecText, files: &[FileId], text: &mut SpecText) {
     text.diagnostics.extend(add_policies(&mut text.document, document, files));
 }
 
-/// The policy files of a folder, in the order of their names, as the user would say them.
+/// Returns the paths of the policy files in a folder, sorted by name, in the form in which the user wrote the
+/// folder.
 fn policy_files(base: &Path, folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
     let shown = folder.display();
     let fail = |error: std::io::Error| {

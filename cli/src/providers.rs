@@ -1,8 +1,8 @@
 //! The providers that a spec and its state use, and the addresses of their APIs.
 //!
-//! `builtin` is always there. The serverless provider is there when the spec declares or uses it,
-//! or the state does. It calls the service on this machine where the spec says `local = true` or the
-//! command `--local`, and otherwise needs addresses and a key.
+//! `builtin` is always available. The serverless provider is available if the spec declares or uses it, or
+//! the state does. It calls the service on this machine if the spec says `local = true` or the command
+//! `--local`. Otherwise it needs addresses and a key.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,39 +37,40 @@ use crate::serverless_settings::{
 };
 use crate::variables::Environment;
 
-/// The providers that are described in TOML, before they know where their APIs are.
+/// The providers that TOML descriptors describe, before the addresses of their APIs are known.
 #[derive(Default)]
 pub(crate) struct Described {
     instances: BTreeMap<Name, Instance>,
-    /// Those that cannot be used, so that types may be missing that the spec uses.
+    /// The names of the providers that cannot be used. Their types are missing, and the spec may use some of
+    /// these.
     unusable: BTreeSet<Name>,
     /// True if the command asks for the service on this machine.
     local: bool,
     /// The descriptors that the spec names, by the paths that they were read from.
     descriptors: Files,
-    /// What they say, by the same paths; none for one with mistakes.
+    /// The parsed descriptors, by the same paths; `None` for a descriptor with mistakes.
     loaded: BTreeMap<String, Option<Descriptor>>,
 }
 
 /// The author of a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Author {
-    /// Plumb, with which it comes.
+    /// Plumb: the descriptor comes with it.
     Plumb,
-    /// Whoever wrote the spec.
+    /// The author of the spec.
     Spec,
 }
 
 struct Instance {
     descriptor: Descriptor,
-    /// Its name, where that is not its descriptor's.
+    /// The name of the provider; `None` if it is the name in the descriptor.
     alias: Option<Name>,
-    /// The place in the spec that declares it.
+    /// The place in the spec where the provider is declared.
     header: Option<Span>,
     /// The settings in the spec, by key.
     settings: BTreeMap<String, String>,
-    /// True if the spec says more, which could not be computed: its schemas are known then, and
-    /// where it is called is not.
+    /// True if the spec has more settings, whose values are not known. The schemas are known then, and the
+    /// address of the API is not.
     open: bool,
     /// True if it is the serverless provider.
     serverless: bool,
@@ -78,12 +79,12 @@ struct Instance {
     local: bool,
 }
 
-/// Providers that can be called, and what keeps them callable.
+/// Providers that can be called, with all that keeps them usable.
 pub(crate) struct Configured {
     pub(crate) providers: Providers,
-    /// The missing addresses and keys.
+    /// The errors about missing addresses and keys.
     pub(crate) missing: Diagnostics,
-    /// The client of the job API, where the serverless provider is used.
+    /// The client of the job API, if the serverless provider is used.
     pub(crate) jobs: Option<Jobs>,
     /// The services and accounts that the providers act on.
     pub(crate) locations: Locations,
@@ -92,20 +93,21 @@ pub(crate) struct Configured {
 }
 
 impl Configured {
-    /// Returns true if the service is the one of the folder, which ends when nobody needs it any more.
+    /// Returns true if a provider uses the service of the folder, which ends when no command needs it any
+    /// more.
     pub(crate) fn is_on_demand(&self) -> bool {
         self.service.is_some()
     }
 }
 
-/// The schemas of the providers that come with Plumb, by instance name.
+/// Returns the schemas of the providers that come with Plumb, by instance name.
 pub(crate) fn known_schemas() -> Result<BTreeMap<Name, Arc<ProviderSchema>>, CommandError> {
     let mut described = Described::default();
     described.add_serverless()?;
     Ok(apply::planning::schemas(&described.configure(&|_| None)?.providers))
 }
 
-/// The settings of the providers that come with Plumb, by instance name.
+/// Returns the settings of the providers that come with Plumb, by instance name.
 pub(crate) fn known_settings() -> Result<BTreeMap<Name, Vec<String>>, CommandError> {
     let mut described = Described::default();
     described.add_serverless()?;
@@ -134,7 +136,7 @@ impl Described {
         Ok(described)
     }
 
-    /// The same with the serverless provider, where the spec declares and needs none.
+    /// Adds the serverless provider if there is no other.
     pub(crate) fn or_serverless(mut self) -> Result<Self, CommandError> {
         if self.instances.is_empty() && self.unusable.is_empty() {
             self.add_serverless()?;
@@ -142,8 +144,9 @@ impl Described {
         Ok(self)
     }
 
-    /// Those of these names: as the spec declares them, else as they come with Plumb. What the spec
-    /// declares and cannot say is no reason to call something else.
+    /// Returns the providers of these names: as the spec declares them, else as they come with Plumb. Fails
+    /// if the spec declares one whose settings are not known, as another service must not be called in its
+    /// place.
     pub(crate) fn named(names: &BTreeSet<Name>, mut declared: Self) -> Result<Self, CommandError> {
         let mut described = Self::default();
         for name in names {
@@ -172,12 +175,12 @@ impl Described {
         Ok(described)
     }
 
-    /// Returns true if the spec declares a provider and something of that is not known.
+    /// Returns true if the spec declares the provider and part of the declaration is not known.
     fn is_unusable(&self, name: &Name) -> bool {
         self.unusable.contains(name) || self.instances.get(name).is_some_and(|found| found.open)
     }
 
-    /// The serverless provider alone, as a spec configures it: for jobs, which need no other.
+    /// Returns the serverless provider alone, as a spec configures it. Jobs need no other provider.
     pub(crate) fn serverless(settings: Option<&ProviderSettings>) -> Result<Self, CommandError> {
         let mut values = BTreeMap::new();
         let local = settings.is_some_and(asks_for_local);
@@ -199,11 +202,11 @@ impl Described {
         Ok(described)
     }
 
-    /// Leaves those out that cannot be configured as the spec says, and says why.
+    /// Removes the providers that cannot be configured with their settings, and reports why.
     pub(crate) fn check(&mut self, environment: Environment<'_>, diagnostics: &mut Diagnostics) {
         self.instances.retain(|name, instance| {
             let Err(found) = instance.configure(environment) else { return true };
-            // Of what is not known nothing follows; why it is not was said.
+            // Nothing follows from settings that are not known. That they are not known was reported already.
             for diagnostic in found.iter().filter(|_| !instance.open) {
                 diagnostics.push(diagnostic.clone().at(instance.header));
             }
@@ -223,7 +226,7 @@ impl Described {
         all.collect()
     }
 
-    /// Returns true if a type that nobody has may be one of a provider that cannot be used.
+    /// Returns true if a type that no provider has may belong to a provider that cannot be used.
     pub(crate) fn is_broken(&self) -> bool {
         !self.unusable.is_empty()
     }
@@ -233,17 +236,18 @@ impl Described {
         &self.descriptors
     }
 
-    /// Returns true if there is none.
+    /// Returns true if no provider is described.
     pub(crate) fn is_empty(&self) -> bool {
         self.instances.is_empty()
     }
 
-    /// With the service on this machine, whatever the spec and the environment say.
+    /// With `local`, makes the serverless provider use the service on this machine, whatever the spec and the
+    /// environment say.
     pub(crate) fn with_local(self, local: bool) -> Self {
         Self { local, ..self }
     }
 
-    /// The variables of the environment that the providers read.
+    /// Returns the variables of the environment that the providers read.
     pub(crate) fn variables(&self) -> BTreeSet<String> {
         let of = |instance: &Instance| {
             let descriptor = &instance.descriptor;
@@ -277,8 +281,8 @@ impl Described {
         Ok(())
     }
 
-    /// Returns true if a resource or a look-up of the spec or its modules has a type that nothing declared so far
-    /// manages.
+    /// Returns true if a resource or a look-up of the spec or its modules has a type that none of the
+    /// declared providers manages.
     fn leaves_types(&self, document: &Document) -> bool {
         let builtin = engine_types(&Builtin::new());
         let described: BTreeSet<Name> = self
@@ -302,7 +306,7 @@ impl Described {
         (sources, diagnostics): (&mut Sources, &mut Diagnostics),
     ) -> Result<(), CommandError> {
         if settings.open.contains(FOR_EACH) {
-            // Which instances there are is not known; why was said.
+            // The instances are not known. The reason was reported already.
             self.unusable.insert(name.clone());
             return Ok(());
         }
@@ -323,7 +327,7 @@ impl Described {
         let author = if is_of_plumb { Author::Plumb } else { Author::Spec };
         let descriptor = match source {
             Some(source) => self.read_source(folder, source, settings, (sources, diagnostics)),
-            // What it says has no value; why was said.
+            // The setting has no known value. The reason was reported already.
             None if settings.open.iter().any(is_source) => None,
             None if &**name == provider_builtin::NAME => return Ok(()),
             None if &**name == provider_serverless::NAME => {
@@ -345,7 +349,7 @@ impl Described {
         report_unknown(&descriptor, settings, is_serverless, diagnostics);
         refuse_secrets(&descriptor, settings, &mut values, diagnostics);
         values.retain(|key, _| descriptor.settings().contains(key.as_str()));
-        // A setting that is none leaves open, too, what was meant by it.
+        // A setting that the descriptor does not have leaves open what its author meant, too.
         let given = settings.values.keys();
         let given = given.filter(|key| !is_source(key) && is_text(key)).count();
         let (header, open) =
@@ -365,7 +369,7 @@ impl Described {
         Ok(())
     }
 
-    /// Reads a descriptor where a provider block says it is; what is wrong with it is said.
+    /// Reads the descriptor from the place that a provider block gives. Reports mistakes.
     fn read_source(
         &mut self,
         folder: &Folder,
@@ -399,7 +403,7 @@ impl Described {
         self.load(folder, place, text, settings, (sources, diagnostics))
     }
 
-    /// Reads the text of a descriptor, and keeps it; what is wrong with it is said.
+    /// Parses the text of a descriptor, and keeps the result. Reports mistakes.
     fn load(
         &mut self,
         folder: &Folder,
@@ -408,7 +412,7 @@ impl Described {
         settings: &ProviderSettings,
         (sources, diagnostics): (&mut Sources, &mut Diagnostics),
     ) -> Option<Descriptor> {
-        // Instances of one block share what they are made of.
+        // The instances of one block share their descriptor.
         if let Some(loaded) = self.loaded.get(&path) {
             return loaded.clone();
         }
@@ -427,8 +431,8 @@ impl Described {
         descriptor
     }
 
-    /// Configures without asking anybody: enough to know schemas, and to call what the environment
-    /// and the spec say.
+    /// Configures the providers without a call and without starting a service. That is enough for their
+    /// schemas, and for calls to the addresses in the environment and the spec.
     pub(crate) fn configure(
         &self,
         environment: Environment<'_>,
@@ -436,7 +440,8 @@ impl Described {
         self.configure_at(environment, false)
     }
 
-    /// The same; `at_home` where the environment names the service of the spec's own folder.
+    /// Configures the providers. `at_home` is true if `environment` gives the service of the spec's own
+    /// folder.
     fn configure_at(
         &self,
         environment: Environment<'_>,
@@ -469,7 +474,7 @@ impl Described {
         Ok(Configured { providers, missing, jobs, locations, service: None })
     }
 
-    /// Configures, with the service on this machine where that is asked for.
+    /// Configures the providers, with the service on this machine if it is asked for.
     pub(crate) async fn connect(
         &self,
         folder: &Folder,
@@ -477,7 +482,7 @@ impl Described {
         output: &Output,
     ) -> Result<Configured, CommandError> {
         if !self.asks_for_local() {
-            // What is wrong with an address is said before the address is.
+            // Mistakes in an address are reported before the address is shown.
             let configured = self.configure(environment)?;
             if self.instances.values().any(|instance| instance.serverless)
                 && let Some(url) = self.address(environment)
@@ -496,14 +501,14 @@ impl Described {
         Ok(Configured { service: Some(service), ..configured })
     }
 
-    /// Says whether the serverless provider is used, and the spec or the command asks for the service
-    /// on this machine.
+    /// Returns true if the serverless provider is used, and the spec or the command asks for the service on
+    /// this machine.
     pub(crate) fn asks_for_local(&self) -> bool {
         let mut serverless = self.instances.values().filter(|instance| instance.serverless);
         serverless.any(|instance| self.local || instance.local)
     }
 
-    /// Refuses to go on to jobs where nothing gives the address of the job API, or the key.
+    /// Fails if nothing gives the address of the job API or its key.
     pub(crate) fn refuse_without_jobs(
         &self,
         environment: Environment<'_>,
@@ -530,7 +535,7 @@ impl Described {
         )))
     }
 
-    /// The first address of the serverless provider that is given.
+    /// Returns the first address of the serverless provider that the environment or the spec gives.
     fn address(&self, environment: Environment<'_>) -> Option<String> {
         let of_spec = self.instances.values().filter(|instance| instance.serverless);
         let mut of_spec = of_spec.flat_map(|instance| &instance.settings);
@@ -564,20 +569,20 @@ impl Instance {
     }
 }
 
-/// The descriptor that comes with Plumb for a version of the service's API.
+/// Returns the descriptor that comes with Plumb for a version of the service's API.
 fn serverless(version: Version) -> Result<Descriptor, CommandError> {
-    // A test reads it, so what is wrong with it is for whoever changed it.
+    // A test reads this descriptor, so only a change of the file can bring this error.
     version.read().map_err(|diagnostics| CommandError::new(first(&diagnostics)))
 }
 
-/// The name that the variables of an instance end in, where it has some of its own.
+/// Returns the end of the names of an instance's own variables; `None` if it has none of its own.
 fn alias(instance: &Name, descriptor: &str) -> Option<Name> {
     let base = Some(base(instance)).filter(|base| *base != descriptor).map(str::to_owned);
     let words: Vec<String> = base.into_iter().chain(key(instance)).collect();
     (!words.is_empty()).then(|| words.join("_").into())
 }
 
-/// Reports a descriptor that could not be read.
+/// Returns the error about a descriptor that cannot be read.
 fn unreadable(path: &str, why: String, settings: &ProviderSettings) -> Diagnostic {
     let Some(of) = &settings.repository else {
         let given = settings.values.iter().find(|(key, _)| is_source(key));
@@ -596,8 +601,8 @@ fn unreadable(path: &str, why: String, settings: &ProviderSettings) -> Diagnosti
         ))
 }
 
-/// A secret is given only as the key: any other setting is shown, and goes into addresses that the
-/// spec chooses.
+/// Reports secrets in settings other than the key. Those settings are shown, and become part of addresses
+/// that the spec chooses.
 fn refuse_secrets(
     descriptor: &Descriptor,
     settings: &ProviderSettings,
@@ -612,7 +617,7 @@ fn refuse_secrets(
     }
 }
 
-/// Says which settings the provider does not have.
+/// Reports the settings that the provider does not have.
 fn report_unknown(
     descriptor: &Descriptor,
     settings: &ProviderSettings,
@@ -635,7 +640,7 @@ fn report_unknown(
     }
 }
 
-/// The provider instances that a state names.
+/// Returns the provider instances that a state names.
 pub(crate) fn names(state: &Snapshot) -> BTreeSet<Name> {
     let entries = state.entries.values().map(|entry| entry.provider.clone());
     let pending = state.pending.values().map(|pending| pending.started.provider.clone());

@@ -1,5 +1,4 @@
-//! From a folder to a resolved spec: its text, the values of its variables, and the providers that
-//! it names.
+//! Resolves the spec of a folder: its text, the values of its variables, and the providers that it names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -41,7 +40,7 @@ use crate::system::System;
 use crate::threads::Threads;
 use crate::variables;
 
-/// A spec that was read and resolved, as far as that could be done.
+/// A spec that was read and resolved as far as possible.
 pub(crate) struct Resolved {
     pub(crate) sources: Sources,
     pub(crate) diagnostics: Diagnostics,
@@ -50,15 +49,15 @@ pub(crate) struct Resolved {
     pub(crate) described: Described,
     document: Document,
     input: ResolveInput,
-    /// The policy files beside the spec.
+    /// The policy files that were added to the spec.
     policies: Vec<SpecFile>,
-    /// The reader of what look-ups need beside objects.
+    /// The reader of other states and web addresses, for look-ups.
     reader: Reader,
 }
 
 impl Resolved {
-    /// Makes the providers callable. Their schemas may now hold what follows from their addresses,
-    /// so the spec is resolved again, with the same result but for that.
+    /// Makes the providers callable. Their schemas may then hold values that follow from their addresses, so
+    /// the spec is resolved again; nothing else in the result changes.
     pub(crate) async fn connect(
         &mut self,
         folder: &Folder,
@@ -72,7 +71,7 @@ impl Resolved {
         Ok(configured)
     }
 
-    /// Returns the syntax of the spec.
+    /// Returns the parsed document of the spec.
     pub(crate) fn document(&self) -> &Document {
         &self.document
     }
@@ -82,7 +81,7 @@ impl Resolved {
         &self.input.providers
     }
 
-    /// Resolves it again with values for variables, and with the schemas of providers that can be called.
+    /// Resolves the spec again, with values for variables and with the schemas of callable providers.
     pub(crate) fn resolve_again(&mut self, given: BTreeMap<Name, Given>, configured: &Configured) {
         self.input.variables.extend(given);
         self.input.providers = schemas(&configured.providers);
@@ -93,12 +92,12 @@ impl Resolved {
         }
     }
 
-    /// Takes its sources and what was found wrong, which go into what is shown of it.
+    /// Takes the sources and the findings, to be shown.
     pub(crate) fn take_findings(&mut self) -> (Sources, Diagnostics) {
         (std::mem::take(&mut self.sources), std::mem::take(&mut self.diagnostics))
     }
 
-    /// Returns the request for a plan; with `refresh`, live objects are read.
+    /// Returns the request for a plan. With `refresh`, the live objects are read.
     pub(crate) fn request<'a>(
         &'a self,
         configured: &'a Configured,
@@ -111,7 +110,8 @@ impl Resolved {
         Request { config, graph, providers, options, refresh, running, now_ms, workers, reader }
     }
 
-    /// The inputs of a plan of it, for a plan file. `key` is the one under which the state knows secrets.
+    /// Returns the inputs of a plan of this spec, for a plan file. `key` is the key for fingerprints of
+    /// secrets in the state.
     pub(crate) fn inputs(
         &self,
         sources: &Sources,
@@ -138,7 +138,8 @@ impl Resolved {
         }
     }
 
-    /// The secrets that are written in the spec, wherever it would put them if everything were made anew.
+    /// Returns the secrets that are written in the spec itself, in all places where a create of every
+    /// resource would send them.
     pub(crate) async fn written_secrets(
         &self,
         configured: &Configured,
@@ -149,14 +150,14 @@ impl Resolved {
         Ok(written_secrets(&plan, &self.config))
     }
 
-    /// The values of the variables.
+    /// Returns the values of the variables.
     pub(crate) fn variables(&self) -> BTreeMap<Name, Datum> {
         let variables = self.config.variables.iter();
         variables.map(|(name, variable)| (name.clone(), variable.value.clone())).collect()
     }
 }
 
-/// Reads and resolves the spec of a folder. Calls nothing.
+/// Reads and resolves the spec of a folder. Makes no call.
 pub(crate) fn read(
     folder: &Folder,
     base: &Path,
@@ -166,7 +167,7 @@ pub(crate) fn read(
     read_and(false, folder, base, variables, state)
 }
 
-/// The same for who asks for the [document](Resolved::document).
+/// Reads and resolves the spec of a folder, and keeps its [document](Resolved::document).
 pub(crate) fn read_with_document(
     folder: &Folder,
     base: &Path,
@@ -193,7 +194,7 @@ fn read_and(
     let Declared { mut text, described, mut diagnostics, given, files, policies } = declared;
     let providers = schemas(&described.configure(&environment::variable)?.providers);
     let input = ResolveInput { variables: given, providers, files };
-    // The document is needed again only where connecting may change the schemas.
+    // The document is needed later only if connecting may change the schemas.
     let document = if described.is_empty() && !keeps_document {
         std::mem::take(&mut text.document)
     } else {
@@ -204,7 +205,7 @@ fn read_and(
     found.extend(cycles);
     found.extend(checks::shape::check(&config));
     if described.is_broken() {
-        // Every resource of a provider that cannot be used would be of an unknown type.
+        // Each resource of a provider that cannot be used would be reported as one of an unknown type.
         found = Diagnostics::from_iter([unchecked()]);
     }
     diagnostics.extend(found);
@@ -224,7 +225,7 @@ fn read_and(
     })
 }
 
-/// A spec of which only variables and providers were looked at.
+/// A spec of which only the variables and providers were evaluated.
 struct Declared {
     text: SpecText,
     described: Described,
@@ -277,11 +278,11 @@ fn declare(
     Ok(Declared { text, described, diagnostics, given, files, policies })
 }
 
-/// The providers of these names, for commands that go by a state or a saved plan and not by the
-/// spec. How they are described and where they are stands in the provider blocks of the spec, if
-/// there is one; nothing else of it counts.
+/// Returns the providers of these names, for commands that act on a state or a saved plan and not on the
+/// spec. Their descriptors and addresses come from the provider blocks of the spec, if there is one; nothing
+/// else of the spec counts.
 ///
-/// What is wrong with the spec is said only where one of them cannot be called because of it.
+/// Reports the mistakes in the spec only if one of these providers cannot be used because of them.
 pub(crate) fn named_providers(
     names: &BTreeSet<Name>,
     folder: &Folder,
@@ -314,7 +315,7 @@ fn unchecked() -> Diagnostic {
         .help("fix the provider first")
 }
 
-/// Runs the rules that need neither what is there nor a call: as if everything were to be made.
+/// Checks the rules that need neither the state nor a call, as if every resource were to be created.
 pub(crate) async fn check_rules(resolved: &Resolved) -> Result<Diagnostics, CommandError> {
     if resolved.diagnostics.has_errors() {
         return Ok(Diagnostics::new());
@@ -326,8 +327,8 @@ pub(crate) async fn check_rules(resolved: &Resolved) -> Result<Diagnostics, Comm
     Ok(found)
 }
 
-/// Plans without a look at anything: what differs between the spec and a state, and the units of numbers. None where
-/// the plan is refused.
+/// Plans without reading live objects. Returns the changes between the spec and a state, and the units of
+/// numbers; `None` if the plan has errors.
 pub(crate) async fn plan_unseen(
     resolved: &Resolved,
     state: &Snapshot,

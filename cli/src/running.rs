@@ -1,4 +1,4 @@
-//! Running a plan: asking, telling what happens, stopping when asked to, and the exit status.
+//! Running a plan: the confirmation, the report of events, the stop on request, and the exit status.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -27,7 +27,7 @@ use crate::stop_request::Stopping;
 use crate::stored_state;
 use crate::system::System;
 
-/// The most remaining steps that are named.
+/// The maximum number of remaining steps that are named.
 const REMAINING_MAX: usize = 10;
 
 /// The destination of the events of a run: lines for people on stderr, or JSON lines on stdout.
@@ -44,7 +44,7 @@ impl Teller {
         Self { output: Arc::clone(output), progress, json }
     }
 
-    /// Returns the output that it writes to.
+    /// Returns the output that the teller writes to.
     pub(crate) fn output(&self) -> &Output {
         &self.output
     }
@@ -54,7 +54,7 @@ impl Teller {
         self.json
     }
 
-    /// Tells an event.
+    /// Shows an event.
     pub(crate) fn tell(&self, event: &Event) {
         match event {
             Event::StepStarted { step, .. } => {
@@ -75,14 +75,14 @@ impl Teller {
         }
     }
 
-    /// Tells the plan that is about to run.
+    /// Shows the plan that is about to run, as JSON. People have seen it already.
     pub(crate) fn plan(&self, view: &PlanView<'_>) {
         if self.json {
             self.output.answer(&json_answer::planned(view));
         }
     }
 
-    /// Tells how a check went.
+    /// Shows the result of a check.
     pub(crate) fn check(&self, outcome: &Outcome) {
         if self.json {
             let line = serde_json::json!({"event": "check", "check": outcome});
@@ -92,7 +92,8 @@ impl Teller {
         }
     }
 
-    /// Tells how it all went. Of a run that had nothing to do the plan has said so.
+    /// Shows the end of a run, and the outputs. With `idle`, the run had nothing to do, and people have read
+    /// that in the plan.
     fn close(&self, outputs: &BTreeMap<String, Shown>, idle: bool) {
         let closing = self.progress.lock().unwrap_or_else(PoisonError::into_inner).closing();
         if self.json {
@@ -106,7 +107,7 @@ impl Teller {
         self.output.data(&render::state::outputs_text(outputs));
     }
 
-    /// Tells how many changes made outside Plumb a run without steps took into the state.
+    /// Shows how many changes made outside Plumb a run without steps took into the state.
     fn updated(&self, count: usize) {
         let changes = if count == 1 { "change" } else { "changes" };
         if count > 0 && !self.json {
@@ -115,8 +116,8 @@ impl Teller {
         }
     }
 
-    /// Tells programs that there was nothing to run: the events end as those of any run do. People
-    /// have read it in the plan.
+    /// Shows to programs that there was nothing to run: the events end as those of any run do. People have
+    /// read that in the plan.
     pub(crate) fn nothing_to_run(&self, snapshot: &Snapshot) -> Result<(), CommandError> {
         if self.json {
             self.tell(&Event::RunFinished(Summary::default()));
@@ -125,7 +126,7 @@ impl Teller {
         Ok(())
     }
 
-    /// Tells what a run that was stopped left undone.
+    /// Shows the steps that a stopped run has left to do.
     fn remaining(&self, report: &Report, onward: Onward) {
         let count = report.remaining.len();
         if count == 0 {
@@ -145,15 +146,15 @@ impl Teller {
     }
 }
 
-/// The command that goes on where a run was stopped. A destroy that was stopped is undone by an apply, and whoever
-/// chose a part wants no more than that.
+/// The command that continues after a run was stopped. After a stopped destroy, `plumb apply` would make the
+/// objects again; and a user who chose a part of the resources wants only that part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Onward {
     Apply,
     Destroy,
-    /// The command that was stopped.
+    /// The same command as before, with its options.
     Same,
-    /// A saved plan runs once.
+    /// A new plan: a saved plan runs only once.
     NewPlan,
 }
 
@@ -168,7 +169,7 @@ impl Onward {
     }
 }
 
-/// Asks whether to go on.
+/// Asks the user if the command is to go on. Returns true only for `yes`.
 pub(crate) async fn confirm(
     question: &'static str,
     stop: &Stopping,
@@ -180,7 +181,7 @@ pub(crate) async fn confirm(
     Ok(answer.is_some_and(|answer| answer == "yes"))
 }
 
-/// Writes a state anew that was written before there was a key.
+/// Writes a state again that was written before there was an encryption key.
 pub(crate) async fn seal_plain(
     session: &mut Session,
     folder: &Folder,
@@ -194,7 +195,7 @@ pub(crate) async fn seal_plain(
     Ok(())
 }
 
-/// Looks up what earlier runs left open, and records what was found.
+/// Looks up the calls that earlier runs left open, and records the results.
 pub(crate) async fn recover_open(
     session: &mut Session,
     providers: &Providers,
@@ -209,7 +210,7 @@ pub(crate) async fn recover_open(
     Ok(session.flush().await?)
 }
 
-/// A plan, and how it is run.
+/// A plan, with the inputs of its run.
 pub(crate) struct Run<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) providers: &'a Providers,
@@ -217,13 +218,13 @@ pub(crate) struct Run<'a> {
     pub(crate) parallelism: Option<usize>,
     /// The run's name.
     pub(crate) name: &'a str,
-    /// When somebody began to look at what is live.
+    /// The moment at which the reads of the live objects began; `None` if nothing was read.
     pub(crate) looked_at: Option<Moment>,
-    /// The command that goes on if it is stopped.
+    /// The command that continues if this run is stopped.
     pub(crate) onward: Onward,
 }
 
-/// Runs a plan under a session, closes it, and says how it ended.
+/// Runs a plan in a session, closes the session, and returns the result.
 pub(crate) async fn run(
     mut session: Session,
     run: Run<'_>,
@@ -252,7 +253,7 @@ pub(crate) async fn run(
         teller.remaining(&report, run.onward);
         return Err(failure.into());
     }
-    // A plan that computes no outputs leaves those that the state has.
+    // A plan without outputs keeps those of the state.
     let outputs =
         if run.plan.outputs.is_empty() { kept(session.snapshot()) } else { Ok(outputs(&report)) };
     let closed = session.close().await;
@@ -266,7 +267,7 @@ pub(crate) async fn run(
     Ok(status(&report))
 }
 
-/// The outputs of the state.
+/// Returns the outputs of the state.
 fn kept(snapshot: &Snapshot) -> Result<BTreeMap<String, Shown>, CommandError> {
     render::state::outputs(snapshot).map_err(|error| stored_state::damaged(&error))
 }

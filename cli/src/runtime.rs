@@ -1,4 +1,4 @@
-//! The runtime of the process: commands that wait for something run in it.
+//! The async runtime of the process. Commands that wait for something run in it.
 
 use std::pin::{Pin, pin};
 use std::sync::Mutex;
@@ -6,8 +6,8 @@ use std::thread;
 
 use crate::error::CommandError;
 
-/// Runs what has to wait for something. Nothing that it left running in the background, such as a
-/// question that nobody answered, keeps the process.
+/// Runs a command that waits for something. Work that it left in the background, such as a question without
+/// an answer, does not keep the process from ending.
 pub(crate) fn wait_for<T>(
     work: impl Future<Output = Result<T, CommandError>>,
 ) -> Result<T, CommandError> {
@@ -16,8 +16,8 @@ pub(crate) fn wait_for<T>(
     result
 }
 
-/// Checks that the system gives the threads of the runtime, which panics without them. They run at the same
-/// time, as the runtime's own do.
+/// Checks that the system gives the process as many threads as the runtime needs, because the runtime panics
+/// without them. The threads exist at the same time, as those of the runtime do.
 fn check_threads() -> std::io::Result<()> {
     let count = thread::available_parallelism().map_or(1, usize::from);
     let gate = Mutex::new(());
@@ -30,7 +30,8 @@ fn check_threads() -> std::io::Result<()> {
     })
 }
 
-/// One function for the works of all commands: the runtime is compiled once, not for each.
+/// Runs the work of any command. This function is not generic, so the runtime is compiled once and not for
+/// each command.
 fn run_to_the_end(work: Pin<&mut dyn Future<Output = ()>>) -> Result<(), CommandError> {
     check_threads().map_err(|error| CommandError::caused("cannot start a thread", &error))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()

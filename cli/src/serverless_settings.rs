@@ -1,5 +1,5 @@
-//! The settings of the serverless provider that its descriptors do not know: the version of its API, and the service on
-//! this machine in place of an address.
+//! The settings of the serverless provider that its descriptors do not have: the version of its API, and the
+//! service on this machine in place of an address.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -24,10 +24,10 @@ const LOCAL: &str = "local";
 /// The setting that names the version of the serverless provider's API.
 const VERSION: &str = "version";
 
-/// The settings of the serverless provider that its descriptor does not know.
+/// The settings of the serverless provider that its descriptors do not have.
 pub(crate) const OF_SERVERLESS: [&str; 2] = [LOCAL, VERSION];
 
-/// The addresses of the serverless provider that the environment gives, by variable.
+/// Returns the addresses of the serverless provider that the environment gives, each with its variable.
 pub(crate) fn given(
     environment: Environment<'_>,
 ) -> impl Iterator<Item = (&'static str, String)> + '_ {
@@ -48,7 +48,7 @@ pub(crate) fn refuse_address(environment: Environment<'_>) -> Result<(), Command
     )))
 }
 
-/// Returns the error about addresses and a key of the serverless provider that are not given.
+/// Returns the error about missing addresses and a missing key of the serverless provider.
 pub(crate) fn no_service(
     (descriptor, settings, header): (&Descriptor, &BTreeMap<String, String>, Option<Span>),
     environment: Environment<'_>,
@@ -88,7 +88,7 @@ pub(crate) fn no_service(
     ))
 }
 
-/// Says whether a provider block asks for the service on this machine.
+/// Returns true if a provider block asks for the service on this machine.
 pub(crate) fn asks_for_local(settings: &ProviderSettings) -> bool {
     let local = settings.values.get(LOCAL);
     local.is_some_and(|setting| setting.value.value == Value::Bool(true))
@@ -109,8 +109,8 @@ pub(crate) fn report_local(settings: &ProviderSettings, diagnostics: &mut Diagno
     }
 }
 
-/// The version of the API that a provider block names, else the one that has more of the block's settings, else the one of
-/// the address that is given.
+/// Returns the version of the API: the one that a provider block names, else the one that has more of the
+/// block's settings, else the one for the given address.
 pub(crate) fn version(settings: &ProviderSettings, diagnostics: &mut Diagnostics) -> Version {
     let Some(named) = settings.values.get(VERSION) else {
         let count = |version| settings.values.keys().filter(|key| is_setting(version, key)).count();
@@ -130,8 +130,8 @@ pub(crate) fn version(settings: &ProviderSettings, diagnostics: &mut Diagnostics
     })
 }
 
-/// The version for the addresses that the environment gives: the second one, where the address of the first one is not
-/// given or is the real service's, which has retired it (15 November 2026).
+/// Returns the version for the addresses in the environment: the second one if the address of the first one
+/// is not given, or is that of the real service, which has retired the first version (15 November 2026).
 pub(crate) fn version_by_address() -> Version {
     let given = |variable| environment::variable(variable).filter(|it| !it.trim().is_empty());
     let first = given(environment::REST_URL);

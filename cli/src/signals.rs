@@ -1,9 +1,9 @@
-//! The signals that ask the process to stop: Ctrl-C, SIGTERM, and SIGHUP, which comes when the
-//! terminal is gone.
+//! The signals that ask the process to stop: Ctrl-C, SIGTERM, and SIGHUP, which comes when the terminal is
+//! closed.
 //!
-//! A thread of its own listens, so that nothing that the process is busy with, be it a large plan or
-//! a pipe that nobody reads, keeps a signal from being noticed. What is done about it is said by
-//! whoever listens; [`crate::stop_request`] is how commands do that plan and apply.
+//! A separate thread listens, so that a signal is noticed even while the process computes a large plan or
+//! writes to a pipe that nobody reads. The caller of [`listen`] decides what follows; [`crate::stop_request`]
+//! does so for commands that plan and apply.
 
 use std::sync::mpsc;
 
@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::{CommandError, Status};
 
-/// SIGXFSZ, which comes when a file may not grow (`ulimit -f`), and ends whoever does not listen for it. Linux on
-/// usual machines, macOS and the BSDs agree on its number.
+/// SIGXFSZ. It comes when a file may not grow (`ulimit -f`), and ends a process that does not listen for it.
+/// Linux on common machines, macOS and the BSDs use this number for it.
 const FILE_MAY_NOT_GROW: i32 = 25;
 
 /// The signals that ask a process to stop.
@@ -24,11 +24,12 @@ struct Stops {
 }
 
 impl Stops {
-    /// From here on they no longer end the process by themselves.
+    /// Starts to listen. From then on, these signals no longer end the process by themselves.
     fn listen() -> std::io::Result<Self> {
-        // Who started the process with `nohup` wants it to outlive the terminal.
+        // A process that was started with `nohup` is to outlive its terminal.
         let hangup = (!is_hangup_ignored()).then(|| signal(SignalKind::hangup())).transpose()?;
-        // Nobody has to hear it: the write fails then, as on a full disk, and is told as that.
+        // No task waits for this signal: the write fails instead, as on a full disk, and that error is
+        // reported.
         drop(signal(SignalKind::from_raw(FILE_MAY_NOT_GROW))?);
         let (interrupt, terminate) =
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
@@ -50,8 +51,8 @@ impl Stops {
     }
 }
 
-/// Returns true if the process was started with SIGHUP ignored. Where the system does not say so, it is
-/// left as it is.
+/// Returns true if the process was started with SIGHUP ignored. Also true if the system does not say so: then
+/// the signal keeps its effect.
 fn is_hangup_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     is_ignored(&status, SignalKind::hangup().as_raw_value()).unwrap_or(true)
@@ -87,7 +88,7 @@ fn listener(ready: &mpsc::Sender<Option<std::io::Error>>, mut asked: impl FnMut(
     });
     match listened {
         Ok((runtime, mut stops)) => {
-            // Nobody waits for it who has gone.
+            // If nobody receives this, the caller has gone.
             ready.send(None).ok();
             loop {
                 runtime.block_on(stops.next());
@@ -98,8 +99,7 @@ fn listener(ready: &mpsc::Sender<Option<std::io::Error>>, mut asked: impl FnMut(
     }
 }
 
-/// A token that fires when the process is asked to stop. Asked twice, it ends at once, whatever it is
-/// at.
+/// Returns a token that fires when the process is asked to stop. A second request ends the process at once.
 pub(crate) fn stop_or_end() -> Result<CancellationToken, CommandError> {
     let stop = CancellationToken::new();
     let fired = stop.clone();

@@ -1,4 +1,5 @@
-//! Writing the files of a spec: as a whole or not at all, and never over what somebody else wrote meanwhile.
+//! Writing the files of a spec: completely or not at all, and never over a change that someone else made in
+//! the meantime.
 
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -6,10 +7,11 @@ use std::path::Path;
 
 use crate::error::CommandError;
 
-/// The end of the name of a file that is being written. It is no spec file.
+/// The end of the name of a file while it is written. It is not the name of a spec file.
 const UNFINISHED: &str = ".plumb-new";
 
-/// Puts a text in the place of the `old` one of a file; without one, the file must not be there. A link stays a link.
+/// Replaces the text `old` of a file by a new one. Without `old`, the file must not exist. A link stays a
+/// link.
 pub(crate) fn replace(path: &Path, old: Option<&str>, new: &str) -> Result<(), CommandError> {
     let fail = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot write {}", path.display()), &error)

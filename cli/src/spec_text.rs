@@ -1,4 +1,5 @@
-//! The text of a spec and of the modules that it calls: files, read and parsed. What they mean is the engine's to say.
+//! The text of a spec and of the modules that it calls: files that are read and parsed. The engine resolves
+//! them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,21 +13,21 @@ use crate::error::CommandError;
 use crate::modules::Places;
 use crate::threads::Threads;
 
-/// The text of a spec, and what it says.
+/// The text of a spec, with its parsed document.
 #[derive(Debug, Default)]
 pub(crate) struct SpecText {
     pub(crate) sources: Sources,
     pub(crate) document: Document,
     pub(crate) diagnostics: Diagnostics,
-    /// True if a file of it was not read at all: it may say anything, also where the state is.
+    /// True if a file of the spec was not read at all. Anything may stand in it, also the place of the state.
     pub(crate) unread: bool,
 }
 
-/// Adds the files of a module to a text; says why they cannot be read.
+/// A function that adds the files of a module to a text. Its error says why they cannot be read.
 type ReadFiles<'a> = dyn FnMut(&ModuleSource, &mut SpecText) -> Result<Vec<FileId>, String> + 'a;
 
 impl SpecText {
-    /// Refuses a file with which the spec has too many bytes.
+    /// Reports a file that makes the spec larger than allowed. Returns true for such a file.
     fn is_too_large(&mut self, bytes: usize, shown: &str) -> bool {
         if bytes <= BYTES_MAX {
             return false;
@@ -39,7 +40,7 @@ impl SpecText {
         true
     }
 
-    /// One with the sources of another, which gets them back.
+    /// Returns an empty text that takes the sources of another one. They must be given back.
     pub(crate) fn sharing(other: &mut Self) -> Self {
         Self { sources: std::mem::take(&mut other.sources), ..Self::default() }
     }
@@ -55,7 +56,7 @@ impl SpecText {
         add_file_as((path, shown.display().to_string()), before, self, files)
     }
 
-    /// Parses its files.
+    /// Parses files of this text.
     pub(crate) fn parsed(mut self, files: &[FileId]) -> Self {
         let (document, diagnostics) = config::parse::parse_with(&self.sources, files, &Threads);
         self.document = document;
@@ -64,7 +65,7 @@ impl SpecText {
         self
     }
 
-    /// Adds the modules that it calls; `read` adds the files of one.
+    /// Adds the modules that the spec calls. `read` adds the files of one module.
     fn with_modules(mut self, read: &mut ReadFiles<'_>) -> Self {
         let mut document = std::mem::take(&mut self.document);
         let mut read_one = |source: &ModuleSource| {
@@ -87,13 +88,13 @@ impl SpecText {
     }
 }
 
-/// Reads and parses `plumb.toml` and every `*.plumb.toml` of a folder, and the modules that they call; nothing where
-/// there are none.
+/// Reads and parses `plumb.toml` and every `*.plumb.toml` of a folder, and the modules that they call.
+/// Returns `None` if there are no such files.
 pub(crate) fn read(folder: &Path) -> Result<Option<SpecText>, CommandError> {
     read_with(folder, &OpenTexts::new())
 }
 
-/// The same with texts in place of some files: of what an editor has open, or what a file is to become.
+/// Reads and parses a spec, with texts in place of some files: those in an editor, or drafts.
 pub(crate) fn read_with(folder: &Path, open: &OpenTexts) -> Result<Option<SpecText>, CommandError> {
     let paths = spec_files(folder, open)?;
     if paths.is_empty() {
@@ -118,7 +119,7 @@ pub(crate) fn read_with(folder: &Path, open: &OpenTexts) -> Result<Option<SpecTe
     })))
 }
 
-/// The text that stands for a file, if there is one.
+/// Returns the text that replaces a file, if there is one.
 pub(crate) fn open_text<'o>(open: &'o OpenTexts, path: &Path) -> Option<&'o Arc<str>> {
     if open.is_empty() {
         return None;
@@ -126,7 +127,7 @@ pub(crate) fn open_text<'o>(open: &'o OpenTexts, path: &Path) -> Option<&'o Arc<
     open.get(path).or_else(|| open.get(&path.canonicalize().ok()?))
 }
 
-/// Adds a file of the spec of a folder, or the text that stands for it, and says how many bytes it has.
+/// Adds a file of a folder's spec, or the text that replaces it. Returns its size in bytes.
 fn add_spec_file(
     (folder, path): (&Path, &Path),
     open: &OpenTexts,
@@ -162,8 +163,8 @@ pub(crate) fn of_files(files: &[SpecFile]) -> SpecText {
     })
 }
 
-/// The files of a spec that was read, and of its modules, by their paths in its folder.
-/// Those of `others` are left out.
+/// Returns the files of a spec that was read, and of its modules, by their paths in the spec's folder. Leaves
+/// out `others`.
 pub(crate) fn files(folder: &Path, sources: &Sources, others: &[SpecFile]) -> Vec<SpecFile> {
     let folder = inside(folder, "");
     let file = |source: &Source| {
@@ -178,7 +179,7 @@ pub(crate) fn files(folder: &Path, sources: &Sources, others: &[SpecFile]) -> Ve
     sources.iter().filter_map(file).collect()
 }
 
-/// One file, read as a spec.
+/// Reads one file as a spec.
 pub(crate) fn read_one(path: &Path) -> Result<SpecText, CommandError> {
     let mut text = SpecText::default();
     let mut files = Vec::new();
@@ -186,13 +187,13 @@ pub(crate) fn read_one(path: &Path) -> Result<SpecText, CommandError> {
     Ok(text.parsed(&files))
 }
 
-/// A path inside a folder, as the user would say it.
+/// Returns a path inside a folder, in the form in which the user wrote the folder.
 pub(crate) fn inside(folder: &Path, name: impl AsRef<Path>) -> PathBuf {
     let joined = folder.join(name);
     joined.strip_prefix(".").map_or(joined.clone(), Path::to_owned)
 }
 
-/// The files of a spec: `plumb.toml` first, the others by name.
+/// Returns the paths of the spec's files: `plumb.toml` first, the others sorted by name.
 fn spec_files(folder: &Path, open: &OpenTexts) -> Result<Vec<PathBuf>, CommandError> {
     let fail = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot read the folder {}", folder.display()), &error)
@@ -200,8 +201,8 @@ fn spec_files(folder: &Path, open: &OpenTexts) -> Result<Vec<PathBuf>, CommandEr
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(fail)? {
         let name = entry.map_err(fail)?.file_name();
-        // Nobody writes such a name into a message, but a file that is left out silently is one
-        // whose resources go.
+        // Such a name cannot be written into a message. But if the file were silently left out, its resources
+        // would be deleted.
         let shown = name.to_string_lossy();
         if !is_spec_file(&shown) {
             continue;
@@ -211,7 +212,7 @@ fn spec_files(folder: &Path, open: &OpenTexts) -> Result<Vec<PathBuf>, CommandEr
             None => return Err(unreadable_name(folder, &shown)),
         }
     }
-    // Those that are yet to be written.
+    // The drafts of files that do not exist yet.
     let open = open.keys().filter_map(|path| Some((path, path.file_name()?.to_str()?)));
     let own = open.filter(|(path, name)| inside(folder, name) == **path && is_spec_file(name));
     names.extend(own.map(|(_, name)| name.to_owned()));
@@ -226,8 +227,8 @@ fn unreadable_name(folder: &Path, shown: &str) -> CommandError {
         .help("give the file another name; without it the spec would not be whole")
 }
 
-/// A spec may come from someone else, and what is wrong with a line of it is shown with the line: a
-/// link must not make that a line of some other file of this machine.
+/// Refuses a link that leads out of the folder. The spec may come from someone else, and messages show the
+/// lines with mistakes: they must not show lines of other files of this machine.
 fn refuse_outside(folder: &Path, path: &Path) -> Result<(), CommandError> {
     let cannot = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot read {}", path.display()), &error)
@@ -240,7 +241,7 @@ fn refuse_outside(folder: &Path, path: &Path) -> Result<(), CommandError> {
     Err(CommandError::new(message).help("put the file itself there"))
 }
 
-/// Adds one file, and says how many bytes it has. What is wrong with its text is a diagnostic.
+/// Adds one file. Returns its size in bytes. Mistakes in its text are reported as diagnostics.
 fn add_file(
     path: &Path,
     before: usize,
@@ -250,7 +251,7 @@ fn add_file(
     add_file_as((path, path.display().to_string()), before, text, files)
 }
 
-/// The same for a file that messages call otherwise.
+/// Adds one file under another name for messages.
 fn add_file_as(
     (path, shown): (&Path, String),
     before: usize,

@@ -1,5 +1,5 @@
-//! The way to stop a command that plans and applies: before it began anything, while it runs, and at the second
-//! request.
+//! The handling of requests to stop, for commands that plan and apply: before they began anything, while they
+//! run, and at the second request.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
@@ -10,18 +10,18 @@ use crate::error::{CommandError, Status};
 use crate::output::Output;
 use crate::signals;
 
-/// The time that a command that began nothing has to end by itself, and to release its lock. A busy command, or
-/// one that writes to a full stream, does not notice the request.
+/// The time in which a command that began nothing may end by itself and release its lock. A command that
+/// computes, or writes to a full stream, does not notice the request.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The longest time for the last message. Its stream may be full.
+/// The longest time for the last message, because its stream may be full.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// The state of a request to stop.
 ///
-/// Before anything was begun there is nothing to bring to an end, so the process ends soon, whatever
-/// it is at. From [`Stopping::begin`] on it ends when what is under way has ended; asked again, at
-/// once, which the journal is made for.
+/// As long as the command has begun nothing, there is nothing to finish, so a request ends the process soon,
+/// whatever it does. After [`Stopping::begin`], the process ends when the calls under way have ended. A
+/// second request ends it at once; the next run then looks the calls up from the journal.
 #[derive(Clone)]
 pub(crate) struct Stopping {
     token: CancellationToken,
@@ -30,7 +30,7 @@ pub(crate) struct Stopping {
 }
 
 impl Stopping {
-    /// Listens from here on.
+    /// Starts to listen for requests to stop.
     pub(crate) fn listen(output: &Arc<Output>) -> Result<Self, CommandError> {
         let (token, output) = (CancellationToken::new(), Arc::clone(output));
         let stopping = Self { token, begun: Arc::default(), output };
@@ -39,12 +39,12 @@ impl Stopping {
         Ok(stopping)
     }
 
-    /// Fires when the command is asked to stop.
+    /// Returns the token that fires when the command is asked to stop.
     pub(crate) fn token(&self) -> &CancellationToken {
         &self.token
     }
 
-    /// Says that something is begun which has to come to its end; unless it was asked to stop.
+    /// Marks that the command begins something that has to be finished. Fails if it was asked to stop before.
     pub(crate) fn begin(&self) -> Result<(), CommandError> {
         let mut begun = self.begun();
         if self.token.is_cancelled() {
@@ -54,7 +54,7 @@ impl Stopping {
         Ok(())
     }
 
-    /// Waits for `work`, unless it is asked to stop.
+    /// Waits for `work`. Fails if the command is asked to stop.
     pub(crate) async fn unless<T>(
         &self,
         work: impl Future<Output = Result<T, CommandError>>,
@@ -78,7 +78,7 @@ impl Stopping {
         self.token.cancel();
         if !*begun {
             let this = self.clone();
-            // Without the thread it ends when it is asked again.
+            // If there is no such thread, only a second request ends the process.
             drop(std::thread::Builder::new().spawn(move || {
                 std::thread::sleep(GRACE);
                 this.end_at_once(false);
@@ -99,10 +99,11 @@ impl Stopping {
             drop(said);
         });
         if speaker.is_ok() {
-            // It ends when everything was said: nothing is ever sent.
+            // The speaker sends nothing. This call returns when the speaker has finished and dropped its
+            // sender.
             saying.recv_timeout(LAST_WORDS).ok();
         }
-        // What was under way is in doubt.
+        // Calls that were under way are in doubt.
         let is_idle = self.output.under_way().is_empty();
         signals::end(if is_idle { Status::Cancelled } else { Status::InDoubt })
     }

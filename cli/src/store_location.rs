@@ -1,4 +1,4 @@
-//! The place of a folder's state: the store that `[state]` of its spec names, opened.
+//! The place of a folder's state: opens the store that `[state]` of the spec names.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use crate::environment;
 use crate::error::CommandError;
 use crate::spec_text::SpecText;
 
-/// Returns the settings of the state in the text of a spec.
+/// Returns the settings of the state from the text of a spec.
 pub(crate) fn settings(text: &SpecText) -> Result<StateSettings, CommandError> {
-    // A block that was found may be only one of two, or lack the line that could not be read.
+    // A part of the text could not be parsed: the `[state]` block may be incomplete, or not the only one.
     if text.document.torn {
         return Err(CommandError::new("the spec cannot be read, and may say where its state is")
             .help("`plumb validate` shows what is wrong with it"));
@@ -35,7 +35,7 @@ fn first_error(diagnostics: &Diagnostics) -> Option<String> {
     Some(format!("{}{label}", error.summary))
 }
 
-/// Opens a store. Only what opens it sees the credentials of the environment.
+/// Opens a store. Only this function passes it the credentials in the environment.
 pub(crate) fn open(
     settings: &StateSettings,
     folder: &std::path::Path,
@@ -55,8 +55,8 @@ pub(crate) fn open(
     Ok(store)
 }
 
-/// A store in which something must be: a state that others share is made once, on purpose, so that
-/// a mistyped place or a lost state is never taken for a first run.
+/// A store that must hold a state already. A shared state is made once, on purpose, so that a mistyped place
+/// or a lost state is never taken for a first run.
 pub(crate) struct MustBe(pub(crate) Arc<dyn Store>);
 
 impl MustBe {

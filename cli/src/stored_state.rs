@@ -1,4 +1,4 @@
-//! The stored state as commands need it: read without a lock, or edited under one.
+//! The stored state for commands: read without a lock, or edited under a lock.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use crate::log::Phase;
 use crate::runtime;
 use crate::system::System;
 
-/// A state as it is right now.
+/// A stored state at one moment.
 pub(crate) struct Stored {
-    /// With the journal folded in; none when nothing was ever applied.
+    /// The state with the journal folded in; `None` if nothing was ever applied.
     pub(crate) snapshot: Option<Snapshot>,
     /// The records since the last snapshot.
     pub(crate) records: Vec<Record>,
@@ -42,7 +42,7 @@ pub(crate) fn read_here(folder: &Folder) -> Result<Stored, CommandError> {
     Ok(stored)
 }
 
-/// Reads the state of a folder in which something must have been applied.
+/// Reads the state of a folder. Fails if nothing was ever applied there.
 pub(crate) fn read_some(folder: &Folder) -> Result<Snapshot, CommandError> {
     read(folder)?.snapshot.ok_or_else(|| nothing_applied(folder.plumb().as_path()))
 }
@@ -52,14 +52,14 @@ fn nothing_applied(place: &Path) -> CommandError {
         .help("`plumb apply` makes one; `-C DIR` works in another folder")
 }
 
-/// The state of a folder as it is right now, with the journal folded in.
+/// Reads the state of a folder, with the journal folded in. Without a state, returns a new one.
 pub(crate) async fn load(folder: &Folder) -> Result<Folded, CommandError> {
     let _phase = Phase::begin("read the state");
     Ok(fold(folder.store()?.load().await?, &System)?)
 }
 
-/// The same for who goes on to read the spec: while that does not say where the state is, nothing
-/// is known of it, and reading it shows why.
+/// Reads the state of a folder, for commands that read the spec afterwards. If the spec does not say where
+/// the state is, returns a new state: reading the spec then reports the mistake.
 pub(crate) async fn load_if_told(folder: &Folder) -> Result<Folded, CommandError> {
     if folder.settings().is_err() {
         Ok(fold(Loaded::nothing(), &System)?)
@@ -68,12 +68,12 @@ pub(crate) async fn load_if_told(folder: &Folder) -> Result<Folded, CommandError
     }
 }
 
-/// The state where none matters: a spec is checked for itself.
+/// Returns an empty state, for checks of a spec without its state.
 pub(crate) fn no_state() -> Snapshot {
     Snapshot::new(String::new(), engine::digest::SealKey::from_random([0; 32]))
 }
 
-/// Folds the journal in.
+/// Folds the journal of a loaded state into it.
 pub(crate) fn folded(loaded: Loaded) -> Result<Stored, CommandError> {
     let snapshot = fold_if_any(&loaded).map_err(ApplyError::from)?;
     let Loaded { records, .. } = loaded;
@@ -86,13 +86,13 @@ fn suspicious(error: &dyn std::error::Error) -> CommandError {
         .help("nothing was changed; put a backup in place with `plumb state push --force FILE`")
 }
 
-/// The error for a value of the state that cannot be read back.
+/// Returns the error for a value of the state that cannot be read.
 pub(crate) fn damaged(error: &DamagedValue) -> CommandError {
     suspicious(error)
 }
 
-/// Edits the state under its lock: `edit` says which records do it. They are folded before they
-/// are written, so what cannot be is never written.
+/// Edits the state under its lock. `edit` returns the records. They are folded before they are written, so
+/// impossible records are never written.
 pub(crate) fn edit(
     folder: &Folder,
     command: &str,
@@ -101,8 +101,8 @@ pub(crate) fn edit(
     let store = folder.store()?;
     let holder = System::holder(command);
     runtime::wait_for(async {
-        // Taking a lock makes the folder, and a session a state; a folder without one shall stay
-        // as it is.
+        // Taking a lock would make the folder, and a session would make a state. A folder without a state
+        // must stay as it is.
         if store.load().await?.snapshot.is_none() {
             return Err(nothing_applied(&folder.plumb()));
         }

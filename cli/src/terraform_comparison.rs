@@ -1,5 +1,5 @@
-//! The examples of the functions, computed here and by `terraform console`: both give the same. Without `terraform`
-//! on the PATH nothing is compared, and the test says so.
+//! A test that computes the examples of the functions here and with `terraform console`, and compares the
+//! results. Without `terraform` on the PATH, the test compares nothing and says so.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -23,7 +23,7 @@ const FILES: [(&str, &str); 5] = [
     ("conf/x.json", ""),
 ];
 
-/// The functions that Terraform has not; of these, `OpenTofu` has all but `tomldecode`.
+/// The functions that Terraform does not have. `OpenTofu` has all of these but `tomldecode`.
 const NOT_TERRAFORM: [&str; 5] =
     ["base64gunzip", "base64gzip", "cidrcontains", "tomldecode", "urldecode"];
 
@@ -39,8 +39,10 @@ impl Scope for Examples {
     }
 
     fn file(&self, path: &str) -> Result<Arc<str>, String> {
-        if path == "conf/" {
-            return Ok("a.txt\nb.txt\nx.json".into());
+        match path {
+            "conf/" => return Ok("a.txt\nb.txt\nx.json".into()),
+            "base64:prompt.txt" => return Ok("QmUgYnJpZWYuCg==".into()),
+            _ => {}
         }
         let file = FILES.iter().find(|(name, _)| *name == path);
         file.map(|(_, text)| Arc::from(*text)).ok_or_else(|| "no such file".to_owned())
@@ -52,7 +54,7 @@ fn computed(call: &str) -> Value {
     evaluate(&expr, &Examples).unwrap_or_else(|error| panic!("{call}: {error}")).value
 }
 
-/// Returns the answer of `terraform console` to a line; none where there is no terraform.
+/// Returns the answer of `terraform console` to a line; `None` if there is no terraform.
 fn console(line: &str, folder: &Path) -> Option<String> {
     let mut child = Command::new("terraform")
         .args(["console", "-no-color"])
@@ -83,7 +85,7 @@ fn the_examples_of_functions_give_what_terraform_gives() {
     let examples: Vec<Reference> = references().filter(common).collect();
     let calls: Vec<String> =
         examples.iter().map(|it| format!("jsonencode([{}])", it.example.call)).collect();
-    // It prints only what the last line gives.
+    // `terraform console` prints only the result of the last line.
     let line = format!("jsonencode([{}])\n", calls.join(", "));
     let Some(printed) = console(&line, folder.path()) else {
         eprintln!("nothing was compared: there is no `terraform` on the PATH");

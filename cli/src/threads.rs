@@ -1,14 +1,14 @@
-//! The processors of this machine at work for the engine, which has no threads of its own.
+//! Threads for the engine, which starts none itself: work on several processors.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use engine::work::{InTurn, Workers};
 
-/// The number of processors that work on one task.
+/// The maximum number of threads that work on one task.
 const MAX: usize = 4;
 
-/// Does parts of work on several processors at once.
+/// Runs parts of work on several threads at once.
 pub(crate) struct Threads;
 
 impl Workers for Threads {
@@ -24,7 +24,7 @@ impl Workers for Threads {
             numbers.take_while(|number| *number < parts).for_each(part);
         };
         thread::scope(|scope| {
-            // Where the system gives no more threads, those that there are do it all.
+            // If the system gives no more threads, the existing ones do all the work.
             for _ in 1..threads {
                 if thread::Builder::new().spawn_scoped(scope, work).is_err() {
                     break;

@@ -1,7 +1,7 @@
-//! The values that are given for variables: environment, files of the folder, files that are named, options, each over
-//! the one before.
+//! The values that are given for variables: by the environment, by files of the folder, by named files, and
+//! by options. Each of these overrides the one before.
 //!
-//! Whether the spec knows them, and whether they fit, is the engine's to say.
+//! The engine checks that the spec has these variables and that the values fit.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -25,8 +25,8 @@ const FILE_MAX: u64 = 1024 * 1024;
 /// Looks up a variable of the environment.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Returns the values for variables. The environment is asked for `declared` ones only: its other variables may
-/// be meant for another spec. `base` is where the paths of files are seen from.
+/// Returns the values for variables. From the environment, only the `declared` variables are read: others may
+/// be meant for another spec. Paths of files are relative to `base`.
 pub(crate) fn given<'a>(
     declared: impl Iterator<Item = &'a Name>,
     args: &SpecArgs,
@@ -53,10 +53,10 @@ pub(crate) fn given<'a>(
     Ok(given)
 }
 
-/// The endings of files in the folder of a spec that are read without being named.
+/// The endings of the variables files in the folder of a spec that are read without being named.
 const AUTOMATIC: [&str; 2] = [".auto.vars.toml", ".auto.vars.json"];
 
-/// The files of variables in a folder that are read without being named, in the order of their names.
+/// Returns the variables files in a folder that are read without being named, sorted by name.
 fn automatic(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
     let fail = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot list the folder {}", folder.display()), &error)
@@ -73,7 +73,7 @@ fn automatic(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
     Ok(paths)
 }
 
-/// The values that were given for variables when a plan was saved, with the secrets that are given again.
+/// Returns the values that variables had when a plan was saved. Secrets must be given again.
 pub(crate) fn given_again(
     inputs: &Inputs,
     args: &SpecArgs,
@@ -109,8 +109,8 @@ pub(crate) fn given_again(
     Ok(given)
 }
 
-/// The text of a variables file; none where it is too large. What is not a regular file, such as the
-/// pipe of a shell's `<(…)`, can be read only once, and some commands need it again.
+/// Returns the text of a variables file; `None` if it is too large. Keeps the text of a pipe, such as a
+/// shell's `<(…)`: a pipe can be read only once, and some commands need its text again.
 fn text_of(path: &Path) -> std::io::Result<Option<String>> {
     static PIPED: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
     if std::fs::metadata(path)?.is_file() {
@@ -143,7 +143,7 @@ fn read_file(path: &Path) -> Result<Attributes, CommandError> {
         return read_json(&text, &shown);
     }
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
-        // The message alone: the error's own text quotes the line, which may hold a secret.
+        // Only the message is shown: the error's own text quotes the line, which may hold a secret.
         let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
         CommandError::new(format!("{shown}:{line} is not TOML: {}", error.message()))
     })?;
@@ -154,7 +154,7 @@ fn read_file(path: &Path) -> Result<Attributes, CommandError> {
 }
 
 fn read_json(text: &str, shown: &dyn std::fmt::Display) -> Result<Attributes, CommandError> {
-    // The message alone has no part of the text.
+    // Only the message is shown: it has no part of the text.
     let json: serde_json::Value = serde_json::from_str(text).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         CommandError::new(format!("{shown}:{line} is not JSON: see column {column}"))

@@ -1,8 +1,8 @@
-//! Writing a text as a whole to a stream that may not want to wait.
+//! Writes a complete text to a stream that may be non-blocking.
 //!
-//! Whoever starts this process may have told the pipe or terminal not to block, for its own end and
-//! so for ours: node, ssh and expect do. A stream that is full then says so instead of making the
-//! writer wait, and what was not written would be lost.
+//! The program that starts this process may have set the pipe or terminal to non-blocking for itself, and
+//! thereby for this process: node, ssh and expect do. A full stream then returns an error instead of waiting,
+//! and the rest of the text would be lost.
 
 use std::io::{ErrorKind, Result, Write};
 use std::os::fd::AsFd;
@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-/// Writes all of a text, and waits for room as often as it takes.
+/// Writes all of a text. Waits for room in the stream as often as necessary.
 pub(crate) fn write(stream: &mut (impl Write + AsFd), text: &str) -> Result<()> {
     let mut rest = text.as_bytes();
     while !rest.is_empty() {
@@ -26,7 +26,7 @@ pub(crate) fn write(stream: &mut (impl Write + AsFd), text: &str) -> Result<()> 
     Ok(())
 }
 
-/// Waits until a full stream has room; any other error is passed on.
+/// Waits until a full stream has room. Returns any other error.
 fn wait_or_fail(stream: &impl AsFd, error: std::io::Error) -> Result<()> {
     match error.kind() {
         ErrorKind::Interrupted => return Ok(()),

@@ -1,7 +1,7 @@
-//! What an API answers to the HTTP provider.
+//! The entry for answers of an API to the HTTP provider.
 //!
-//! The first line of the input says how: `STATUS content/type`; the rest is the body, for every
-//! request of a list, a read and a create.
+//! The first line of the input is `STATUS content/type`. The rest is the body, with which each request of a
+//! list, a read, a search and a create is answered.
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
@@ -22,7 +22,7 @@ const KEY: &str = "canary-key-7f3a9";
 
 static ANSWER: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-/// Says the same to everybody.
+/// The address of a server that gives the same answer to all requests.
 static SERVER: LazyLock<SocketAddr> = LazyLock::new(|| {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address");
@@ -37,7 +37,7 @@ static SERVER: LazyLock<SocketAddr> = LazyLock::new(|| {
     address
 });
 
-/// One provider for all inputs, until an answer throttles it.
+/// The provider for all inputs. It is replaced after an answer that throttles it.
 static PROVIDER: Mutex<Option<HttpProvider>> = Mutex::new(None);
 
 fn provider() -> HttpProvider {
@@ -63,7 +63,7 @@ fn provider() -> HttpProvider {
         .expect("the settings are right")
 }
 
-/// One answer to a list, a read, a search and a create of every type.
+/// Sends one answer to a list, a read, a search and a create of every type.
 pub(crate) fn answer(data: &[u8]) {
     let end = data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len());
     let (line, body) = data.split_at(end);
@@ -82,13 +82,14 @@ pub(crate) fn answer(data: &[u8]) {
     *ANSWER.lock().unwrap_or_else(PoisonError::into_inner) = answer;
     let mut kept = PROVIDER.lock().unwrap_or_else(PoisonError::into_inner);
     let provider = kept.take().unwrap_or_else(provider);
-    // An API that throttles is asked ever more slowly, by design: the next input meets another one.
+    // The provider calls an API that throttles ever more slowly, by design. So the next input gets a new
+    // provider.
     if !RUNTIME.block_on(throttles(&provider)) {
         *kept = Some(provider);
     }
 }
 
-/// Asks for everything, and says whether the API asked to slow down.
+/// Makes all these requests. Returns true if the API asked to slow down.
 async fn throttles(provider: &HttpProvider) -> bool {
     let schema = provider.schema();
     let mut throttled = false;
@@ -120,7 +121,7 @@ async fn throttles(provider: &HttpProvider) -> bool {
     throttled
 }
 
-/// Looks at the words of an error, and says whether it asks to slow down.
+/// Checks the message of an error. Returns true if it asks to slow down.
 fn shown<T>(result: Result<T, Error>) -> bool {
     let Err(error) = result else { return false };
     harmless(&error.message);

@@ -1,4 +1,4 @@
-//! Expressions: read, typed, computed, printed and read again.
+//! The entry for expressions: read, typed, computed, printed and read again.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use engine::expression::{Expr, Root};
 use engine::types::Type;
 use engine::value::{Datum, Value};
 
-/// The expression, in both dialects, bare and as a template.
+/// Reads the expression in both dialects, bare and as a template.
 pub(crate) fn expression(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     for dialect in [Dialect::Spec, Dialect::Names] {
@@ -37,7 +37,8 @@ fn use_it(expr: &Expr) {
     assert_eq!(back.to_string(), text);
 }
 
-/// Everything there is has a value of some kind; this is the secret one.
+/// A world in which each variable has a value of some kind, by the length of its name. The field is the
+/// secret value.
 struct World(&'static str);
 
 impl Types for World {

@@ -1,9 +1,10 @@
-//! What reads text from outside, one function each: bytes in, no panic and no hang out.
+//! The entries of the fuzz targets: one function for each reader of foreign text. It takes bytes, and must
+//! not panic or hang.
 //!
-//! Fuzz targets call these, and so does `tests/corpora.rs` of the house with the corpora that are
-//! kept here, so that what was once found is never lost. Each function asserts more than that
-//! nothing panics: what was read is written and read again, and what is shown holds nothing that
-//! acts on a terminal.
+//! The fuzz targets call these functions. `tests/corpora.rs` of the main workspace calls them with the
+//! corpora that are kept here, so that faults that were found once stay fixed. Each function checks more than
+//! the absence of a panic: what was read is written and read again, and what is shown has nothing that acts
+//! on a terminal.
 
 mod answers;
 mod expressions;
@@ -13,7 +14,7 @@ mod specs;
 mod stored;
 mod words;
 
-/// What a target runs on its input.
+/// The function that a target runs on its input.
 pub type Entry = fn(&[u8]);
 
 /// Every target, by name.
@@ -46,8 +47,8 @@ pub fn end() {
     service::end();
 }
 
-/// What is shown to people: a character that acts, hides or turns text around, and the beginning of
-/// a command to a CI system, would be a hole.
+/// Checks a text that is shown to people: it must have no character that controls a terminal, hides text or
+/// changes its direction, and no beginning of a command to a CI system.
 pub(crate) fn harmless(text: &str) {
     let acts = |c: char| {
         c.is_control() && c != '\n'
@@ -57,7 +58,7 @@ pub(crate) fn harmless(text: &str) {
     assert!(!text.chars().any(acts), "this acts or hides: {text:?}");
     let commands = ["##vso[", "##teamcity[", "##[group]"];
     assert!(!commands.iter().any(|command| text.contains(command)), "a command: {text:?}");
-    // Three colons are the renderer's own, before a second place, and no command.
+    // The renderer itself writes three colons before a second place. They are no command.
     let command = |line: &str| {
         let line = line.trim_start();
         line.starts_with("::") && !line.starts_with("::: ")

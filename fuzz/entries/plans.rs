@@ -1,4 +1,4 @@
-//! Plan files.
+//! The entry for plan files.
 
 use engine::diagnostics::{Diagnostics, Sources};
 use engine::plan::file;
@@ -7,7 +7,7 @@ use render::view::PlanView;
 
 use super::harmless;
 
-/// A plan file: as it stands, and with the digest that it should have.
+/// Reads a plan file as it is, and with the correct digest.
 pub(crate) fn plan(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     drop(file::read(text));

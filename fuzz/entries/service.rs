@@ -1,6 +1,7 @@
-//! The service on this machine, over its socket, and the provider's GraphQL against it.
+//! The entries for the service on this machine, over its socket, and for the provider's GraphQL against it.
 //!
-//! One service serves many inputs; it is put away with all that it holds after some thousands.
+//! One service gets many inputs. After [`INPUTS`] of them it is removed with all its data, and a new one
+//! starts.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -20,7 +21,7 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 const KEY: &str = "fuzz-key";
-/// How many inputs one service serves.
+/// The number of inputs that one service gets.
 const INPUTS: u64 = 2_000;
 
 pub(super) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
@@ -28,9 +29,9 @@ pub(super) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     builder.worker_threads(2).enable_all().build().expect("a runtime")
 });
 
-/// The one that is asked all kinds of things, and may have lost what it held.
+/// The service that gets all kinds of requests, and may have lost its objects.
 static ANY: Mutex<Option<Running>> = Mutex::new(None);
-/// The one whose endpoint only changes its name.
+/// The service whose endpoint only changes its name.
 static NAMED: Mutex<Option<Running>> = Mutex::new(None);
 
 struct Running {
@@ -53,7 +54,7 @@ impl Drop for Running {
     }
 }
 
-/// Runs `use_it` with a service that holds a template and an endpoint without workers.
+/// Runs `use_it` with a service that has a template and an endpoint without workers.
 fn with_service<T>(one: &Mutex<Option<Running>>, use_it: impl FnOnce(&Running) -> T) -> T {
     let mut running = one.lock().unwrap_or_else(PoisonError::into_inner);
     if running.as_ref().is_some_and(|running| running.inputs >= INPUTS) {
@@ -64,14 +65,14 @@ fn with_service<T>(one: &Mutex<Option<Running>>, use_it: impl FnOnce(&Running) -
     use_it(service)
 }
 
-/// Ends both.
+/// Ends both services.
 pub(crate) fn end() {
     for one in [&ANY, &NAMED] {
         drop(one.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 
-/// A folder in memory where there is one: what is durable is not what is looked for here.
+/// Returns a folder in memory, if the system has one: durability is not tested here.
 fn folder() -> PathBuf {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let memory = PathBuf::from("/dev/shm");
@@ -82,7 +83,7 @@ fn folder() -> PathBuf {
 
 fn start() -> Running {
     let folder = folder();
-    // A process that was killed may have left one of the same name.
+    // A killed process may have left a folder of the same name.
     drop(std::fs::remove_dir_all(&folder));
     let mut options = Options::new(folder.clone());
     options.key = Some(KEY.to_owned());
@@ -126,8 +127,9 @@ fn start() -> Running {
     running
 }
 
-/// One request over a connection of its own; the answer as text. A service that does not answer
-/// within seconds hangs, and one that closes without an answer has panicked.
+/// Sends one request over a new connection, and returns the answer as text. Panics if no answer comes within
+/// seconds, as the service hangs then, or if the connection closes without an answer, as the service panicked
+/// then.
 fn send(service: &Running, method: &str, path: &str, body: &[u8]) -> String {
     let host = service.addresses.rest.trim_start_matches("http://").trim_end_matches("/v1");
     let mut socket = TcpStream::connect(host).expect("the service listens");
@@ -138,7 +140,7 @@ fn send(service: &Running, method: &str, path: &str, body: &[u8]) -> String {
         body.len()
     );
     socket.write_all(head.as_bytes()).expect("the head goes out");
-    // An answer may come before the body was read.
+    // The answer may come before the body was read.
     drop(socket.write_all(body));
     let mut answer = Vec::new();
     if let Err(error) = socket.read_to_end(&mut answer) {
@@ -150,7 +152,7 @@ fn send(service: &Running, method: &str, path: &str, body: &[u8]) -> String {
     answer
 }
 
-/// A request to `/graphql`: the whole body, or only the document.
+/// Sends a request to `/graphql`: the input is the whole body, or only the document.
 pub(crate) fn graphql(data: &[u8]) {
     with_service(&ANY, |service| {
         let text = String::from_utf8_lossy(data);
@@ -166,12 +168,12 @@ pub(crate) fn graphql(data: &[u8]) {
     });
 }
 
-/// A request to the management API: `METHOD /path` on the first line, then the body.
+/// Sends a request to the management API. The input is `METHOD /path` on the first line, then the body.
 pub(crate) fn rest(data: &[u8]) {
     with_service(&ANY, |service| request(service, "/v1", data));
 }
 
-/// A request to the job API, by clients or by workers, in the same form.
+/// Sends a request of a client or a worker to the job API. The input has the same form.
 pub(crate) fn job(data: &[u8]) {
     with_service(&ANY, |service| request(service, &format!("/v2/{}", service.endpoint), data));
 }
@@ -185,10 +187,10 @@ fn request(service: &Running, prefix: &str, data: &[u8]) {
         "POST" | "PATCH" | "DELETE" | "PUT" => method,
         _ => "GET",
     };
-    // A client's own mistakes in HTTP are hyper's to answer.
+    // hyper answers malformed HTTP, so such paths are not tested.
     let visible = |byte: &u8| byte.is_ascii_graphic();
     let path: String = path.bytes().filter(visible).map(char::from).collect();
-    // What waits for a worker does so as long as it is told, by design.
+    // A request that waits for a worker waits by design, for as long as it asks.
     if path.contains("sync") || path.contains("openai") {
         return;
     }
@@ -201,8 +203,8 @@ fn request(service: &Running, prefix: &str, data: &[u8]) {
     );
 }
 
-/// A name that goes through the provider's GraphQL into the service and comes back as it was:
-/// names are data, whatever stands in them.
+/// Sends a name through the provider's GraphQL to the service and back. The name must stay the same, whatever
+/// characters it has.
 pub(crate) fn name(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     with_service(&NAMED, |service| RUNTIME.block_on(there_and_back(service, text)));

@@ -1,4 +1,4 @@
-//! Specs and descriptors: TOML to diagnostics, or all the way to a plan.
+//! The entries for specs and descriptors: from TOML to diagnostics, or up to a plan.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -30,7 +30,8 @@ static PROVIDERS: LazyLock<BTreeMap<Name, Arc<ProviderSchema>>> = LazyLock::new(
     BTreeMap::from([("builtin".into(), builtin), ("serverless".into(), serverless)])
 });
 
-/// A spec: parsed, resolved, ordered; one without mistakes is planned, rendered, saved and read.
+/// Parses, resolves and orders a spec. A spec without mistakes is planned, and the plan is rendered, saved
+/// and read.
 pub(crate) fn spec(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut sources = Sources::default();
@@ -78,7 +79,7 @@ pub(crate) fn spec(data: &[u8]) {
     assert_eq!(file::digest(&back.plan), file::digest(&plan));
 }
 
-/// A descriptor: read, and configured if there is nothing wrong with it.
+/// Reads a descriptor, and configures it if it has no mistakes.
 pub(crate) fn descriptor(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut sources = Sources::default();
@@ -94,7 +95,7 @@ pub(crate) fn descriptor(data: &[u8]) {
     }
 }
 
-/// A document of an API: refused in words, or made a descriptor that loads.
+/// Converts a document of an API to a descriptor that loads, or refuses it with a message.
 pub(crate) fn openapi(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let load = |text: &str| {

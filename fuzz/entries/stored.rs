@@ -1,4 +1,4 @@
-//! What the state store reads: snapshots, journals, and both sealed.
+//! The entries for the files that the state store reads: snapshots, journals, and both encrypted.
 
 use engine::digest::SealKey;
 use engine::journal::Record;
@@ -15,8 +15,8 @@ use super::harmless;
 
 const START: End = End { lsn: 0, chain: [0; 16], epoch: 1 };
 
-/// A snapshot as it stands in a file; or, since no random bytes have the right digest, the lines
-/// behind the header, under a header that fits.
+/// Reads a snapshot as it is in a file. Random bytes never have the right digest, so other inputs are read as
+/// the lines after a header that fits.
 pub(crate) fn state(data: &[u8]) {
     match data.strip_prefix(b"{\"format\"") {
         Some(_) => read_state(data),
@@ -31,7 +31,8 @@ fn read_state(bytes: &[u8]) {
     keep(&snapshot);
 }
 
-/// Writing fails only on values that are too deep to be read, and what was read is not.
+/// Writes a snapshot and reads it back. A write fails only for values that are too deep to be read, and these
+/// were read.
 fn keep(snapshot: &Snapshot) {
     let (_, bytes) = encode(snapshot, 1, START).expect("what was read can be written");
     let (_, back) = decode(&bytes).expect("what was written can be read");
@@ -45,7 +46,7 @@ fn show(snapshot: &Snapshot) {
     harmless(&render::json::pretty(&view));
 }
 
-/// Puts a header before the lines of a snapshot, with their lineage, serial and digest.
+/// Returns the lines of a snapshot after a header with their lineage, serial and digest.
 fn with_header(body: &[u8]) -> Vec<u8> {
     let first = body.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let first: Value = serde_json::from_slice(first).unwrap_or_default();
@@ -64,7 +65,8 @@ fn with_header(body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A journal as it stands in a file; or lines of records, which are put into frames and folded.
+/// Reads a journal as it is in a file. Other inputs are read as lines of records, which are put into frames
+/// and folded.
 pub(crate) fn journal(data: &[u8]) {
     if data.starts_with(b"PLJ") {
         if let Ok(journal) = frame::read(data, &Cipher::off()) {
@@ -95,7 +97,7 @@ pub(crate) fn journal(data: &[u8]) {
     keep(&snapshot);
 }
 
-/// A sealed piece, which nobody but the key's owner can make.
+/// Opens a forged encrypted text, which must fail, and a real one.
 pub(crate) fn envelope(data: &[u8]) {
     let cipher = Cipher::new(&"5a".repeat(32)).expect("a key");
     let mut sealed = b"PLX1".to_vec();

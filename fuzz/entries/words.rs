@@ -1,18 +1,18 @@
-//! What is typed on a command line, and files of variables.
+//! The entries for arguments of a command line, and for variables files.
 
 use engine::address::{Address, Block};
 use engine::config::constant::{from_toml, variables_file};
 use engine::state::ObjectId;
 use engine::types::Type;
 
-/// A file of variables; or one value.
+/// Reads a variables file, or one value.
 pub(crate) fn variables(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     drop(variables_file(text));
     drop(from_toml(text));
 }
 
-/// Addresses, types and ids.
+/// Reads addresses, types and ids.
 pub(crate) fn words(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Ok(address) = text.parse::<Address>() {

@@ -1,8 +1,9 @@
 //! The access log: one JSON line per request of a client, in `access.log` of the data folder.
 //!
-//! A line holds what was called and what came of it; never a key, a query string or a body. Lines
-//! are written before the answer is sent, so whoever has the answer finds the line. A log that has grown
-//! too long is put aside as `access.log.1`, in the place of the one before, and begun anew.
+//! A line holds the operation, the object, the status and the time of a request. It never holds a
+//! key, a query string or a body. A line is written before its answer is sent, so a client that has
+//! the answer finds the line. A log that has grown too long is renamed to `access.log.1`, which
+//! replaces the previous one, and a new log begins.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -21,7 +22,7 @@ use crate::request_id;
 /// The status of a request that got no answer: cut by a fault, or the client left first.
 const NO_ANSWER: u16 = 0;
 
-/// The most bytes of one file of the log; there are two.
+/// The most bytes of one file of the log. There are at most two files.
 const FILE_MAX: u64 = 64 << 20;
 
 /// The open access log.
@@ -30,7 +31,7 @@ pub(crate) struct AccessLog {
     verbose: Option<Log>,
 }
 
-/// The lines that are kept.
+/// The file of the log, with its length and its largest length in bytes.
 struct Lines {
     path: PathBuf,
     file: File,
@@ -58,7 +59,8 @@ impl Lines {
 }
 
 impl AccessLog {
-    /// Appends to `access.log` in this folder; with `verbose` each request is also a line there.
+    /// Opens `access.log` in this folder, or no file without `keep`. With `verbose`, each request
+    /// is also a line of that log.
     pub(crate) fn open(
         folder: &Path,
         keep: bool,
@@ -126,7 +128,7 @@ struct Line<'a> {
     status: u16,
 }
 
-/// The entry of one request, filled by whoever learns something about it.
+/// The entry of one request. Each part of the service that handles the request adds what it knows.
 #[derive(Clone)]
 pub(crate) struct Entry(Arc<Inner>);
 
@@ -159,7 +161,7 @@ impl Entry {
         self.with(|state| state.object = Some(id.to_owned()));
     }
 
-    /// Writes the entry. `None`: the client gets no answer.
+    /// Writes the entry with this status. `None` means that the client gets no answer.
     pub(crate) fn close(&self, status: Option<u16>) {
         self.with(|state| {
             state.status = status.unwrap_or(NO_ANSWER);
@@ -174,7 +176,7 @@ impl Entry {
 }
 
 impl Drop for Inner {
-    /// The client left before there was an answer.
+    /// Writes an entry that was not closed: the client left before there was an answer.
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         if !state.written {
@@ -201,7 +203,8 @@ mod tests {
             (read("access.log.1"), read("access.log")),
             ("one\ntwo\n".into(), "three\n".into())
         );
-        // What an earlier run left counts, and a line longer than all is kept whole.
+        // The file's length from an earlier run counts, and a line that is longer than the limit is
+        // written whole.
         let mut lines = Lines::open(path, 10).unwrap();
         for line in ["four\n", "a longer line\n"] {
             lines.append(line).unwrap();

@@ -1,4 +1,4 @@
-//! What every request handler sees of the running service.
+//! The state of the running service, which every request handler gets.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -46,9 +46,9 @@ pub(crate) struct App {
     pub(crate) rate: Rate,
     pub(crate) access: Arc<AccessLog>,
     pub(crate) leases: Arc<Leases>,
-    /// Fires when the service is told to stop: no job is begun any more.
+    /// Fires when the service is told to stop. From then on no job is begun.
     pub(crate) closing: CancellationToken,
-    /// Fires when the service begins to drain: long polls answer early.
+    /// Fires when the service begins to drain. From then on long polls answer early.
     pub(crate) draining: CancellationToken,
     pub(crate) log: Log,
     pub(crate) options: Options,
@@ -56,37 +56,39 @@ pub(crate) struct App {
     pub(crate) queue: Queue,
     /// The workers.
     pub(crate) fleet: Fleet,
-    /// The engine of their containers, where they run in some.
+    /// The engine of the workers' containers; `None` if workers are plain processes.
     pub(crate) engine: Option<Engine>,
     /// The pods that run.
     pub(crate) pod_runner: PodRunner,
     /// The requests that wait for workers.
     pub(crate) balancer: Balancer,
-    /// The meter of what workers and volumes cost.
+    /// The meter of the cost of workers, pods and volumes.
     pub(crate) meter: Meter,
-    /// The sizes of what the network volumes hold.
+    /// The sizes of the files in the network volumes.
     pub(crate) usage: Usage,
     /// The numbers and times of requests.
     pub(crate) requests: RequestCounts,
-    /// The last known state of the store: does it take writes?
+    /// The result of the last test write: true if the store takes writes.
     pub(crate) readiness: Readiness,
-    /// How many requests the job API takes.
+    /// The rates of the job API: its limits and the requests that count against them.
     pub(crate) rates: Rates,
-    /// The address of the job API, as clients call it.
+    /// The address of the job API for clients.
     pub(crate) queue_url: String,
-    /// The address of the job API, as workers call it: without TLS, for they are on this machine.
+    /// The address of the job API, as workers call it. It has no TLS, because the workers are on
+    /// this machine.
     pub(crate) worker_url: String,
-    /// Counts lists, for the quirk that leaves one object out of every other list.
+    /// The number of lists answered so far, for the quirk that leaves one object out of every other
+    /// list.
     pub(crate) lists: AtomicU64,
 }
 
 impl App {
-    /// The address of the service.
+    /// Returns the address of the service.
     pub(crate) fn base_url(&self) -> &str {
         self.queue_url.strip_suffix("/v2").unwrap_or(&self.queue_url)
     }
 
-    /// Counts a request of the management APIs, and refuses it above their rate.
+    /// Counts a request of the management APIs, and refuses a request above their rate.
     pub(crate) fn take_rate(&self) -> (Result<(), Problem>, Quotas) {
         let quotas = self.rate.take();
         (quotas.check().inspect_err(|_| self.requests.refused("management")), quotas)
@@ -97,7 +99,7 @@ impl App {
         log::write(&self.log, LogLevel::Info, line);
     }
 
-    /// Logs something that went wrong and that the service deals with.
+    /// Logs a failure that the service deals with by itself.
     pub(crate) fn warn(&self, line: &str) {
         log::write(&self.log, LogLevel::Warn, line);
     }
@@ -111,12 +113,13 @@ pub(crate) struct WorkerPod {
 }
 
 impl App {
-    /// The workers of an endpoint that live.
+    /// Returns the live workers of an endpoint.
     pub(crate) fn pods(&self, endpoint: &str) -> Vec<WorkerPod> {
         self.fleet.pods(endpoint)
     }
 
-    /// Runs a write that changes endpoints or what their workers run. The autoscaler hears of it.
+    /// Runs a write that changes endpoints or the settings of their workers, and tells the
+    /// autoscaler.
     pub(crate) async fn change<T, W>(self: &Arc<Self>, work: W) -> Result<T, Problem>
     where
         T: Send + 'static,
@@ -125,7 +128,7 @@ impl App {
         self.write_and_tell(work, Self::endpoints_changed).await
     }
 
-    /// Runs a write that changes pods. The runner hears of it.
+    /// Runs a write that changes pods, and tells the pod runner.
     pub(crate) async fn change_pods<T, W>(self: &Arc<Self>, work: W) -> Result<T, Problem>
     where
         T: Send + 'static,
@@ -134,7 +137,8 @@ impl App {
         self.write_and_tell(work, |app| app.pod_runner.pods_changed()).await
     }
 
-    /// Runs a write, and `tell` with it: a client that has left takes the rest of its request along.
+    /// Runs a write, and calls `tell` right after its commit. A request is dropped when its client
+    /// leaves, so a call of `tell` from the handler could be lost.
     async fn write_and_tell<T, W>(self: &Arc<Self>, work: W, tell: fn(&Self)) -> Result<T, Problem>
     where
         T: Send + 'static,
@@ -177,15 +181,16 @@ impl App {
         self.queue.projection.scale.notify_one();
     }
 
-    /// Tells a worker, if it lives, that a job of its has ended without it.
+    /// Tells a worker, if it lives, that one of its jobs has ended, for example because it was
+    /// cancelled.
     pub(crate) fn stop_job(&self, worker: Option<&str>, job: &str) {
         if let Some(worker) = worker.and_then(|id| self.fleet.worker(id)) {
             worker.stop_job(job);
         }
     }
 
-    /// Tells what became of a job whose run was cut off. One that failed for it is the cause of the
-    /// crashes of its workers: the next worker need not wait.
+    /// Logs the new state of a job whose run was cut off. A job that has failed was the cause of
+    /// the crashes of its workers, so the next worker starts without a pause.
     pub(crate) fn run_was_cut_off(&self, job: &Job, why: &str) {
         if job.state == State::Failed {
             self.fleet.forget_crashes(&job.endpoint);
@@ -215,8 +220,9 @@ impl App {
         Ok(())
     }
 
-    /// Removes a volume and its folder. The folder goes with the write: a client that has left takes
-    /// the rest of its request along.
+    /// Removes a volume and its folder, and waits until the folder is gone. The folder is removed
+    /// right after the commit of the write: a request is dropped when its client leaves, so a
+    /// handler might never come to it.
     pub(crate) async fn delete_volume(self: &Arc<Self>, id: &str) -> Result<(), Problem> {
         let (app, id, runtime) = (Arc::clone(self), id.to_owned(), Handle::current());
         let (cleared, folder_is_gone) = oneshot::channel::<()>();
@@ -231,22 +237,23 @@ impl App {
             Ok(())
         };
         self.store.write(write).await?;
-        // Nothing is ever sent: the other end is dropped when all is done.
+        // Nothing is ever sent: the sender is dropped when the folder is gone.
         drop(folder_is_gone.await);
         Ok(())
     }
 
     fn remove_volume_folder(&self, id: &str) {
         if !ids::is_plain(id) {
-            // As the name of a folder it would lead elsewhere, and no worker has had it.
+            // Such an id would lead outside of the folder of the volumes, and no worker has mounted
+            // it.
             return;
         }
-        // A volume that no worker has mounted has none.
+        // A volume that no worker has mounted has no folder.
         drop(std::fs::remove_dir_all(self.options.data.join("volumes").join(id)));
         self.say(&format!("network volume {id} removed"));
     }
 
-    /// The name of an endpoint as it reads back.
+    /// Returns the name of an endpoint as the APIs show it.
     pub(crate) fn shown_name(&self, endpoint: &Endpoint) -> String {
         let suffixed = self.quirks.has(Quirk::FbSuffix) && endpoint.flash_boot != FlashBoot::Off;
         if suffixed && !endpoint.name.ends_with("-fb") {
@@ -255,7 +262,7 @@ impl App {
         endpoint.name.clone()
     }
 
-    /// The id of the one account.
+    /// Returns the id of the account, of which there is only one.
     #[expect(clippy::unused_self, reason = "an account belongs to a running service")]
     pub(crate) fn user_id(&self) -> &'static str {
         "user_000000000000000000000000001"

@@ -1,8 +1,8 @@
-//! Authentication: the keys that a request shows, and what they allow.
+//! Authentication: the keys that a request shows, and the rights of these keys.
 //!
 //! REST takes `Authorization: Bearer KEY`; the job API takes `authorization: KEY` or the bearer
-//! form; GraphQL takes `?api_key=KEY` or the bearer form. The key of the account has every right, those
-//! of [`crate::keys`] what their records say.
+//! form; GraphQL takes `?api_key=KEY` or the bearer form. The key of the account has every right.
+//! The other keys, of [`crate::keys`], have the rights in their records.
 
 use std::path::{Path, PathBuf};
 
@@ -27,23 +27,24 @@ pub(crate) enum Principal {
     Limited {
         /// The name of the key.
         name: String,
-        /// Its rights.
+        /// The rights of the key.
         rights: Rights,
     },
 }
 
 impl Keys {
-    /// The account's key, and those whose records are in the data folder.
+    /// Returns the keys: this one of the account, and those whose records are in the data folder.
     pub(crate) fn new(account: String, data: &Path) -> Keys {
         Keys { account, data: data.to_owned() }
     }
 
-    /// The account's key in clear, for `serve.json` and for the addresses that the caller asked for.
+    /// Returns the account's key in clear, for `serve.json` and for the addresses that the caller
+    /// asked for.
     pub(crate) fn account(&self) -> &str {
         &self.account
     }
 
-    /// Returns the holder of a key; `None` if nobody has it, or it was revoked.
+    /// Returns the holder of a key; `None` if there is no such key, or if the key was revoked.
     pub(crate) fn principal(&self, key: &str) -> Option<Principal> {
         if same(self.account.as_bytes(), key.as_bytes()) {
             return Some(Principal::Account);
@@ -52,8 +53,8 @@ impl Keys {
         Some(Principal::Limited { name: record.name, rights: record.rights })
     }
 
-    /// Returns who sends a request, by the keys in the forms that the interface takes. Refuses a request
-    /// without a known key.
+    /// Returns the holder of the key that a request shows in a form that the interface takes.
+    /// Refuses a request without a known key.
     pub(crate) fn authenticate(
         &self,
         interface: Interface,
@@ -91,32 +92,32 @@ pub(crate) fn same(left: &[u8], right: &[u8]) -> bool {
     std::hint::black_box(difference) == 0 && left.len() == right.len()
 }
 
-/// The value of the authorization header as it stands.
+/// Returns the value of the authorization header, without blanks around it.
 pub(crate) fn authorization(headers: &HeaderMap) -> Option<&str> {
     headers.get(AUTHORIZATION)?.to_str().ok().map(str::trim)
 }
 
-/// The key of `Authorization: Bearer KEY`.
+/// Returns the key of `Authorization: Bearer KEY`.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, key) = authorization(headers)?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
 }
 
-/// A parameter of the query string, decoded.
+/// Returns the first value of a parameter of the query string, decoded.
 pub(crate) fn query(uri: &Uri, name: &str) -> Option<String> {
     let pairs = uri.query()?.split('&');
     let found = pairs.filter_map(|pair| pair.split_once('=')).find(|(key, _)| *key == name);
     found.map(|(_, value)| decode(value))
 }
 
-/// Every value of a parameter of the query string, decoded.
+/// Returns every value of a parameter of the query string, decoded.
 pub(crate) fn query_all(uri: &Uri, name: &str) -> Vec<String> {
     let pairs = uri.query().unwrap_or("").split('&');
     let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     pairs.filter(|(key, _)| decode(key) == name).map(|(_, value)| decode(value)).collect()
 }
 
-/// Undoes percent encoding; what is not valid UTF-8 afterwards is replaced.
+/// Undoes percent encoding. Bytes that are not valid UTF-8 afterwards are replaced.
 pub(crate) fn decode(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());

@@ -16,14 +16,15 @@ use crate::problem::{Kind, Problem};
 /// The largest body that the management APIs take.
 pub(crate) const BODY_MAX: usize = 1 << 20;
 
-/// The time for a client to send a body, beside the time that [`PACE`] gives it.
+/// The time for a client to send a body. For each [`PACE`] bytes there is a second more.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The slowest pace of a body, in bytes a second.
 const PACE: usize = 64 << 10;
 
-/// The time, and the bytes, that are read of a body that is refused: a client that still writes
-/// would find its connection gone before it has read the answer.
+/// The longest time, and the most bytes, for which the service reads a refused body and throws it
+/// away. If it closed the connection at once, a client that still writes would lose the connection
+/// before it has read the answer.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 const DISCARD_MAX: usize = 256 << 20;
 
@@ -42,7 +43,7 @@ impl Deref for Received {
     }
 }
 
-/// Reads a body up to a limit. One that announces more is refused without being read.
+/// Reads a body up to a limit in bytes. A body that announces more is refused without being read.
 pub(crate) async fn read(mut body: Body, limit: usize) -> Result<Received, Problem> {
     let too_large = || {
         let size = match limit >> 20 {
@@ -71,11 +72,12 @@ pub(crate) async fn read(mut body: Body, limit: usize) -> Result<Received, Probl
     Ok(Received { bytes, _share: share })
 }
 
-/// The body of a request as it comes from the connection. What is left of it when the answer is
-/// known is read and thrown away for a while.
+/// The body of a request as it comes from the connection. When this is dropped, the unread rest is
+/// read and thrown away within [`DISCARD_TIMEOUT`] and [`DISCARD_MAX`].
 pub(crate) struct Lingering {
     body: Option<Incoming>,
-    /// True if the client waits for leave to send it, and has not got it.
+    /// True if the client waits for `100 Continue` before it sends the body, and has not got it
+    /// yet.
     is_held_back: bool,
 }
 

@@ -8,7 +8,7 @@ pub(crate) fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// `2026-11-20T23:03:12.345Z` for a time in milliseconds.
+/// Returns a time in milliseconds since 1970 as `2026-11-20T23:03:12.345Z`.
 pub(crate) fn iso(ms: i64) -> String {
     let (days, rest) = (ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000));
     let (year, month, day) = civil(days);
@@ -16,7 +16,8 @@ pub(crate) fn iso(ms: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", rest % 1000)
 }
 
-/// Year, month and day of a day number counted from 1970-01-01 (Howard Hinnant's algorithm).
+/// Returns year, month and day of a day number counted from 1970-01-01 (Howard Hinnant's
+/// algorithm).
 pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
@@ -30,7 +31,7 @@ pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
-/// The number of a day counted from 1970-01-01.
+/// Returns the number of a day counted from 1970-01-01.
 pub(crate) fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -39,7 +40,8 @@ pub(crate) fn days(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// The milliseconds of a time as RFC 3339 writes it, or of the beginning of a day.
+/// Reads a time of RFC 3339, or a day, which means its beginning. Returns milliseconds since 1970,
+/// or `None` for any other text.
 pub(crate) fn parse(text: &str) -> Option<i64> {
     let number = |text: Option<&str>| {
         text.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?.parse::<i64>().ok()

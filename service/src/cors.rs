@@ -9,7 +9,7 @@ use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 use crate::request_id;
 
-/// The time that browsers remember an answer about an origin.
+/// The time for which browsers remember an answer about an origin.
 const REMEMBERED: Duration = Duration::from_hours(1);
 
 /// An origin: `https://app.example.com`, or `*` for all.
@@ -19,7 +19,8 @@ pub struct Origin(HeaderValue);
 impl FromStr for Origin {
     type Err = String;
 
-    /// Refuses what no browser sends as an origin: it would silently allow nothing.
+    /// Refuses a text that no browser sends as an origin: it would never match, and so allow no
+    /// page.
     fn from_str(text: &str) -> Result<Origin, String> {
         let refused = || {
             format!(
@@ -45,8 +46,8 @@ impl FromStr for Origin {
     }
 }
 
-/// The layer that answers what browsers ask before they call, and tells them who may read answers. Keys
-/// are sent in headers, so no cookies are allowed.
+/// Returns the layer that answers the preflight requests of browsers, and names the origins that
+/// may read answers. Keys are sent in headers, so cookies are not allowed.
 pub(crate) fn layer(origins: &[Origin]) -> CorsLayer {
     let allowed = if origins.iter().any(|origin| origin.0 == "*") {
         AllowOrigin::any()

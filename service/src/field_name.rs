@@ -1,6 +1,8 @@
-//! The names of the fields that rules speak of: the versions of the management API differ in them.
+//! The names of the fields that messages about rules contain. The versions of the management API
+//! name some fields differently.
 
-/// A version of the management API, as far as the names of fields go. GraphQL has those of the first.
+/// A version of the management API with names of its own for fields. GraphQL has the names of
+/// version 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ApiVersion {
     One,
@@ -29,7 +31,7 @@ impl FieldName {
 }
 
 impl From<&'static str> for FieldName {
-    /// A field with the same name in each version.
+    /// Returns a field with the same name in each version.
     fn from(name: &'static str) -> FieldName {
         FieldName::new(name, name)
     }

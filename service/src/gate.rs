@@ -1,9 +1,9 @@
-//! The way in: what happens to every request before and after its handler.
+//! The middleware of every request: all that happens before and after its handler.
 //!
-//! In this order: the entry of the access log is opened, the key is checked, the rate, then the
-//! faults; the entry is closed with what the client gets. GraphQL goes the same way with one
-//! difference: its operation is known only after the body was read, so its handler calls
-//! [`guarded`] itself.
+//! In this order: the entry of the access log is opened, the key is checked, the request is counted
+//! against the rate, the faults are applied, and the entry is closed with the answer that the
+//! client gets. GraphQL goes the same way with one difference: its operation is known only after
+//! the body was read, so its handler calls [`guarded`] itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,11 +22,12 @@ use crate::quirks::Quirk;
 use crate::rate::Quotas;
 use crate::rest::answer;
 
-/// How old a write must be to be shown by the lists of one request; 0 shows all.
+/// The age in milliseconds that a write must have before the lists of one request show it; 0 shows
+/// all.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Staleness(pub(crate) i64);
 
-/// An answer that bears this is not sent: the connection is cut instead.
+/// The mark of an answer that is not sent: the connection is cut instead.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cut;
 
@@ -62,7 +63,7 @@ pub(crate) async fn v2(State(app): State<Arc<App>>, request: Request, next: Next
 }
 
 /// Refuses a request of version 2 that has no known key, comes too often, or needs a right that its
-/// key has not. Who shows a known key learns what is left of the rate.
+/// key lacks. A client with a known key is told in headers what is left of the rate.
 fn admit_v2(app: &App, request: &Request, call: &Call) -> (Result<(), Problem>, Quotas) {
     let principal = match app.keys.authenticate(Interface::Rest, request.headers(), request.uri()) {
         Ok(principal) => principal,
@@ -83,7 +84,7 @@ pub(crate) fn take_rate(app: &App) -> Result<(), Problem> {
     app.take_rate().0
 }
 
-/// Refuses a request of REST whose key does not allow it.
+/// Refuses a REST request whose key does not allow it.
 fn admit(app: &App, request: &Request, call: &Call) -> Result<(), Problem> {
     let principal = app.keys.authenticate(Interface::Rest, request.headers(), request.uri())?;
     principal.permit(rest_access(call))
@@ -93,7 +94,7 @@ fn rest_access(call: &Call) -> Access<'static> {
     Access { interface: Interface::Rest, changes: call.mutating, endpoint: None }
 }
 
-/// Runs the rest of the way under the faults.
+/// Runs the handler of a request under the faults that strike the request.
 pub(crate) async fn through(
     app: &App,
     call: &Call,
@@ -107,12 +108,12 @@ pub(crate) async fn through(
     guarded(&mishap, async move { next.run(request).await }).await
 }
 
-/// How stale the lists of this request are, by quirk or by fault.
+/// Returns the staleness of the lists of this request: the larger one of quirk and fault.
 pub(crate) fn staleness(app: &App, mishap: &Mishap) -> Staleness {
     Staleness(app.quirks.stale_lists_ms().max(mishap.stale_ms))
 }
 
-/// Runs a handler under a mishap.
+/// Runs a handler under a mishap, which may delay, replace or suppress the answer.
 pub(crate) async fn guarded(mishap: &Mishap, run: impl Future<Output = Response>) -> Response {
     if !mishap.latency.is_zero() {
         tokio::time::sleep(mishap.latency).await;
@@ -150,7 +151,7 @@ fn cut() -> Response {
     response
 }
 
-/// The operation of a REST request: its method and its path with `{id}` for the id.
+/// Returns the operation of a REST request: its method and its path with `{id}` for the id.
 fn rest_call(request: &Request) -> Call {
     let path = request.uri().path();
     let matched = request.extensions().get::<MatchedPath>().map_or(path, MatchedPath::as_str);
@@ -164,7 +165,7 @@ fn rest_call(request: &Request) -> Call {
     }
 }
 
-/// The path as the client wrote it, before the router took prefixes off.
+/// Returns the path as the client wrote it, before the router took prefixes off.
 pub(crate) fn whole_path(request: &Request) -> String {
     let original = request.extensions().get::<OriginalUri>();
     original.map_or(request.uri().path(), |uri| uri.path()).to_owned()
@@ -174,7 +175,8 @@ fn strip_version(path: &str) -> &str {
     path.strip_prefix("/v1").filter(|rest| rest.starts_with('/')).unwrap_or(path)
 }
 
-/// The operations of the job API on one job; they also go by their name without the id.
+/// Returns true for the operations of the job API on one job. Faults may also name them without the
+/// id.
 pub(crate) fn is_job_operation(operation: &str) -> bool {
     const NAMES: &[&str] = &["/status/", "/status-sync/", "/stream/"];
     NAMES.iter().any(|name| operation.contains(name))

@@ -10,7 +10,7 @@ pub(crate) type Bounds = &'static [f64];
 #[derive(Debug)]
 pub(crate) struct Histogram {
     bounds: Bounds,
-    /// One more than there are bounds.
+    /// The number of durations in each bucket. There is one more bucket than there are bounds.
     buckets: Box<[AtomicU64]>,
     sum_micros: AtomicU64,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Distribution {
 }
 
 impl Histogram {
-    /// An empty histogram with these buckets.
+    /// Returns an empty histogram with these buckets.
     pub(crate) fn new(bounds: Bounds) -> Histogram {
         let buckets = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
         Histogram { bounds, buckets, sum_micros: AtomicU64::new(0) }
@@ -42,7 +42,7 @@ impl Histogram {
         self.sum_micros.fetch_add(micros, Relaxed);
     }
 
-    /// Returns what was added so far.
+    /// Returns the content up to now.
     pub(crate) fn distribution(&self) -> Distribution {
         let mut count = 0;
         let mut cumulative = Vec::with_capacity(self.bounds.len());

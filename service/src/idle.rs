@@ -1,10 +1,11 @@
-//! Connections that nobody uses at the moment, ended where others need their room.
+//! The idle connections, which the service closes when new connections need their room.
 //!
-//! A connection is a descriptor, of which a process has only so many, and the workers need some of
-//! them. Who holds many connections open and says nothing must not keep everybody else out, so above
-//! a limit each new one ends another: first one that never asked for anything, and of those the
-//! oldest. One that waits for an answer is never ended. Without that need they may stay idle for as
-//! long as clients like to keep them: the one that closes first should be the one that sends.
+//! Each connection takes a descriptor. A process has a limited number of them, and the workers need
+//! some. A client that holds many connections open without using them must not keep all others out.
+//! So above a limit each new connection closes an idle one: first the oldest of those that never
+//! sent a request, then the one that has been idle longest. A connection that waits for an answer
+//! is never closed. Below the limit connections may stay idle for as long as clients keep them, so
+//! that it is the client that closes: it knows whether it is about to send.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -15,9 +16,9 @@ use axum::body::{Body, Bytes};
 use hyper::body::{Frame, SizeHint};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-/// All connections.
+/// All connections of the service.
 pub(crate) struct Connections {
-    /// How many there may be before idle ones are ended.
+    /// The number of connections above which idle ones are closed.
     room: usize,
     state: Mutex<State>,
 }
@@ -26,11 +27,13 @@ pub(crate) struct Connections {
 struct State {
     open: usize,
     next: u64,
-    /// What ends each idle one.
+    /// The idle connections in the order in which they are closed, each with the token that closes
+    /// it.
     idle: BTreeMap<Rank, CancellationToken>,
 }
 
-/// Which connections go first.
+/// The rank of an idle connection. The lowest one is closed first: connections without any request,
+/// and among equals the one that became idle first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     has_asked: bool,
@@ -42,7 +45,7 @@ impl Connections {
         Arc::new(Connections { room, state: Mutex::default() })
     }
 
-    /// A connection was opened, which may end another one.
+    /// Registers a new connection. Above the limit an idle one is closed for it.
     pub(crate) fn opened(self: &Arc<Self>) -> Arc<Connection> {
         let is_full = {
             let mut state = self.state();
@@ -57,11 +60,11 @@ impl Connections {
         Arc::new(Connection { all: Arc::clone(self), end, rank })
     }
 
-    /// Ends an idle connection, if there is one.
+    /// Closes the idle connection of the lowest rank, if there is one.
     pub(crate) fn end_one(&self) {
         let mut state = self.state();
         while let Some((_, end)) = state.idle.pop_first() {
-            // One that answered a last request is ended already.
+            // This connection was told to close before, and answered one more request meanwhile.
             if !end.is_cancelled() {
                 return end.cancel();
             }
@@ -81,26 +84,26 @@ impl Connections {
     }
 }
 
-/// One connection, as long as it is open.
+/// One connection, registered until this is dropped.
 pub(crate) struct Connection {
     all: Arc<Connections>,
     end: CancellationToken,
-    /// Where it stands among the idle ones; none while it is in use.
+    /// The rank among the idle connections; `None` while a request is under way.
     rank: Mutex<Option<Rank>>,
 }
 
 impl Connection {
-    /// Waits until others need its room.
+    /// Waits until this connection must close to make room for others.
     pub(crate) fn ended(&self) -> WaitForCancellationFuture<'_> {
         self.end.cancelled()
     }
 
-    /// Returns true if a request of it is under way.
+    /// Returns true if a request on this connection is under way.
     pub(crate) fn is_used(&self) -> bool {
         self.rank().is_none()
     }
 
-    /// It is in use from now on, until what is returned is dropped.
+    /// Marks the connection as in use until the returned value is dropped.
     pub(crate) fn used(self: &Arc<Self>) -> Use {
         if let Some(rank) = self.rank().take() {
             self.all.state().idle.remove(&rank);
@@ -124,11 +127,13 @@ impl Drop for Connection {
     }
 }
 
-/// A request, from its head to the end of its answer.
+/// A request on a connection, from its head to the end of its answer. The connection is not idle
+/// meanwhile.
 pub(crate) struct Use(Arc<Connection>);
 
 impl Use {
-    /// It lasts until all of its answer is sent.
+    /// Ties the use of the connection to the body of the answer: it lasts until the whole body is
+    /// sent.
     pub(crate) fn until_sent(self, body: Body) -> Answer {
         Answer { body, _used: self }
     }
@@ -141,7 +146,7 @@ impl Drop for Use {
     }
 }
 
-/// The body of an answer, whose connection is in use until all of it is sent.
+/// The body of an answer. The connection is in use until all of it is sent.
 pub(crate) struct Answer {
     body: Body,
     _used: Use,

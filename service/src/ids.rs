@@ -7,7 +7,7 @@ const ALPHABET: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 /// The length of the ids of endpoints and workers.
 const LONG: usize = 14;
 
-/// Lowercase letters and digits, `length` of them, each equally likely.
+/// Returns `length` lowercase letters and digits, each equally likely.
 fn alphanumeric(length: usize) -> String {
     let mut text = String::with_capacity(length);
     let mut bytes = [0u8; 32];
@@ -27,43 +27,45 @@ fn fill(bytes: &mut [u8]) {
     getrandom::fill(bytes).expect("the operating system gives random bytes");
 }
 
-/// Returns true if a text is made of what ids of objects and workers are made of: as a name it leads nowhere.
+/// Returns true if a text consists only of the letters and digits of ids. As a file name, such a
+/// text cannot lead to another folder.
 pub(crate) fn is_plain(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| ALPHABET.contains(&byte))
 }
 
-/// Returns true if a text could be the id of an endpoint, or of a worker.
+/// Returns true if a text could be the id of an endpoint or a worker.
 pub(crate) fn is_long(text: &str) -> bool {
     is_plain(text) && text.len() == LONG
 }
 
-/// An endpoint: 14 letters and digits.
+/// Returns a new id for an endpoint: 14 letters and digits.
 pub(crate) fn endpoint() -> String {
     alphanumeric(LONG)
 }
 
-/// A template or a network volume: 10 letters and digits.
+/// Returns a new id for a template or a network volume: 10 letters and digits.
 pub(crate) fn short() -> String {
     alphanumeric(10)
 }
 
-/// A registry credential: 25 letters and digits starting `cm`.
+/// Returns a new id for a registry credential: 25 letters and digits that begin with `cm`.
 pub(crate) fn registry_auth() -> String {
     format!("cm{}", alphanumeric(23))
 }
 
-/// A request: 20 letters and digits.
+/// Returns a new id for a request: 20 letters and digits.
 pub(crate) fn request() -> String {
     alphanumeric(20)
 }
 
-/// A worker: 14 letters and digits.
+/// Returns a new id for a worker: 14 letters and digits.
 pub(crate) fn worker() -> String {
     alphanumeric(LONG)
 }
 
-/// A job: a UUID with the region suffix, `sync-` in front when made by `/runsync`. It begins with the
-/// time, as version 7 has it: the jobs of one time lie together in the index of the store.
+/// Returns a new id for a job: a UUID with the region suffix, and `sync-` in front if `/runsync`
+/// made the job. The UUID is of version 7 and begins with the time, so jobs of one time are near
+/// each other in the index of the store.
 pub(crate) fn job(sync: bool) -> String {
     let uuid = uuid();
     if sync { format!("sync-{uuid}-u1") } else { format!("{uuid}-u1") }
@@ -79,14 +81,14 @@ fn uuid() -> String {
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
-/// A secret token: 40 hexadecimal digits.
+/// Returns a new secret token: 40 hexadecimal digits.
 pub(crate) fn secret() -> String {
     let mut bytes = [0u8; 20];
     fill(&mut bytes);
     hex(&bytes)
 }
 
-/// A seed for choices that need no reproducibility.
+/// Returns a seed for choices that need not be reproducible.
 pub(crate) fn seed() -> u64 {
     let mut bytes = [0u8; 8];
     fill(&mut bytes);

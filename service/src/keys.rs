@@ -1,8 +1,9 @@
 //! Keys with fewer rights than the key of the account.
 //!
-//! A key is a file, `keys/NAME.json` in the data folder, with its rights and a digest: who reads the
-//! file has no key. The file system is the only state. The service looks at the file for each request,
-//! so that a new or revoked key counts at once, and two commands at once cannot undo each other.
+//! A key is a file, `keys/NAME.json` in the data folder, with its rights and a digest of the key.
+//! The file does not contain the key itself. There is no other state: the service looks at the file
+//! for each request, so a new or revoked key counts at once, and two commands that run at the same
+//! time cannot undo each other.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write as _};
@@ -52,15 +53,15 @@ pub struct Rights {
     /// True if the key reads only.
     #[serde(default)]
     pub read_only: bool,
-    /// The one interface that takes the key.
+    /// The only interface that takes the key; `None` means all.
     #[serde(default)]
     pub interface: Option<Interface>,
-    /// The one endpoint that takes the key: its job API, and nothing else.
+    /// The only endpoint whose job API takes the key; `None` means no such limit.
     #[serde(default)]
     pub endpoint: Option<String>,
 }
 
-/// A request as rights see it.
+/// The properties of a request that rights depend on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Access<'a> {
     /// The interface that takes the request.
@@ -88,7 +89,7 @@ impl Rights {
 }
 
 impl fmt::Display for Rights {
-    /// In words, for people: `read-only, the job API`.
+    /// Writes the rights in words, for people: `read-only, the job API`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         parts.extend(self.read_only.then(|| "read-only".to_owned()));
@@ -107,7 +108,7 @@ pub struct KeyRecord {
     pub name: String,
     /// The rights of the key.
     pub rights: Rights,
-    /// The time of its creation in milliseconds since 1970.
+    /// The time when the key was created, in milliseconds since 1970.
     pub created_at: i64,
     digest: blake3_hex::Digest,
 }
@@ -116,7 +117,7 @@ pub struct KeyRecord {
 mod blake3_hex {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-    /// The digest of a key. Two are compared in constant time.
+    /// The digest of a key. Two digests are compared in constant time.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub(super) struct Digest(blake3::Hash);
 
@@ -140,10 +141,11 @@ mod blake3_hex {
     }
 }
 
-/// Why the keys of a data folder cannot be read or changed.
+/// The reason for which the keys of a data folder cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// Something in the data folder is not of the service's making.
+    /// The data folder contains something under a name of the service that the service did not
+    /// make.
     #[error(transparent)]
     Strange(#[from] Strange),
     /// A file or folder cannot be read or written.
@@ -171,7 +173,8 @@ pub enum KeyError {
     Unknown(String),
 }
 
-/// Makes a key in a data folder, which is made if it is not there. Returns the key: it is stored nowhere.
+/// Makes a key in a data folder, which is created if it does not exist. Returns the key; it is
+/// stored nowhere.
 pub fn create_key(data: &Path, name: &str, rights: Rights) -> Result<String, KeyError> {
     check(name, &rights)?;
     let key = format!("{PREFIX}{name}_{}", ids::secret());
@@ -192,7 +195,7 @@ pub fn create_key(data: &Path, name: &str, rights: Rights) -> Result<String, Key
     let text = serde_json::to_vec_pretty(&record).map_err(io::Error::from);
     let written = text.and_then(|text| file.write_all(&text)).and_then(|()| file.sync_all());
     if written.is_err() {
-        // Half a record is no key, and would keep its name.
+        // A record that is only half written is not a key, but its name would be taken.
         drop(std::fs::remove_file(&path));
     }
     written.and_then(|()| sync_folder(&folder)).map_err(file_error(&path))?;
@@ -212,7 +215,7 @@ pub fn list_keys(data: &Path) -> Result<Vec<KeyRecord>, KeyError> {
         let path = entry.map_err(file_error(&folder))?.path();
         match read(&path) {
             Ok(key) => keys.push(key),
-            // It was revoked meanwhile.
+            // The key was revoked meanwhile.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(file_error(&path)(error)),
         }
@@ -256,7 +259,8 @@ fn check(name: &str, rights: &Rights) -> Result<(), KeyError> {
     }
 }
 
-/// Returns true if a text can be the name of a key: as the name of a file it leads nowhere else.
+/// Returns true if a text can be the name of a key. Such a text is also a safe file name: it cannot
+/// lead to another folder.
 fn is_name(text: &str) -> bool {
     let is_usual = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=NAME_MAX).contains(&text.len()) && text.bytes().all(is_usual) && !text.starts_with('-')

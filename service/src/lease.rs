@@ -1,9 +1,9 @@
-//! Leases: how the service knows that somebody still needs it.
+//! Leases, by which clients tell the service that they still need it.
 //!
 //! `GET /lease` holds its answer open for as long as the client keeps the connection. With
-//! `until_idle` the service ends when the last lease closes, or when none arrives in time. Whether
-//! a lease is granted and whether the service drains is decided under one lock, so a client is
-//! either served or told to start another service, never caught between.
+//! `until_idle` the service ends when the last lease closes, or when none arrives in time. Granting
+//! a lease and starting to drain happen under one lock. So a client either gets a lease that
+//! counts, or is refused and can start another service.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use futures_util::Stream;
 use tokio::time::{Interval, interval};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-/// A line is sent so often, so that a dead peer is noticed.
+/// The time between two lines of a lease. A line that cannot be sent shows that the client is gone.
 const BEAT: Duration = Duration::from_secs(15);
 
 /// The leases of a running service.
@@ -38,7 +38,7 @@ impl Leases {
         Leases { state: Mutex::default(), until_idle, draining }
     }
 
-    /// Grants a lease as the body of an answer; `None` once the service drains.
+    /// Grants a lease, whose body becomes the answer; returns `None` once the service drains.
     pub(crate) fn grant(self: &Arc<Self>) -> Option<Body> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if self.draining.is_cancelled() {
@@ -53,7 +53,8 @@ impl Leases {
         }))
     }
 
-    /// Ends the wait for the first lease: drains when none has arrived.
+    /// Starts to drain if no lease was ever granted. Called when the wait for the first lease is
+    /// over.
     pub(crate) fn first_lease_due(&self) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if self.until_idle && !state.ever {
@@ -70,7 +71,8 @@ impl Leases {
     }
 }
 
-/// One lease: a body without end. Dropped by the server when the connection closes.
+/// The body of an answer that ends only when the service drains. The server drops it when the
+/// connection closes, which ends the lease.
 struct Lease {
     draining: Pin<Box<WaitForCancellationFutureOwned>>,
     beat: Interval,

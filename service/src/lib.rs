@@ -1,13 +1,15 @@
 //! The serverless compute service on this machine.
 //!
-//! A real service behind real sockets: the REST management API under `/v1` and in its second version
-//! under `/v2`, GraphQL at `/graphql`, the job API under `/v2/<endpoint>`, load balancing under
-//! `/lb/<endpoint>`, and workers that are processes, all over one embedded durable store.
-//! What was answered is durable; killed at any moment, it continues where it was.
+//! A real service behind real sockets: the REST management API under `/v1` and in its second
+//! version under `/v2`, GraphQL at `/graphql`, the job API under `/v2/<endpoint>`, load balancing
+//! under `/lb/<endpoint>`, and workers that are processes, all over one embedded durable store.
+//! Every answered write is durable: a service that is killed at any moment continues at its next
+//! start.
 //!
-//! It shares no code with the client side of Plumb: they meet only on the wire, so neither can
-//! hide the other's mistake. It prints nothing: whoever starts it passes a log. Mishaps
-//! ([`Fault`]) and departures from the documents ([`Quirk`]) happen on request only.
+//! The service shares no code with the client side of Plumb. They meet only in requests and
+//! answers, so a mistake in one cannot hide a mistake in the other. The service prints nothing; its
+//! caller passes a log. Mishaps ([`Fault`]) and departures from the documents ([`Quirk`]) happen on
+//! request only.
 
 mod access_log;
 mod app;

@@ -1,8 +1,8 @@
 //! The accept loop and the connections.
 //!
-//! Written over hyper's connections because two things are needed that a ready-made server does
-//! not give: cutting a connection without an answer, and bounds on slow clients. How many idle ones
-//! there may be is [`crate::idle`]'s to know.
+//! They are built on hyper's connections, because a ready-made server cannot cut a connection
+//! without an answer, and has no bounds on slow clients. The module [`crate::idle`] bounds the
+//! number of idle connections.
 
 use std::io;
 use std::sync::Arc;
@@ -28,25 +28,26 @@ use crate::gate::Cut;
 use crate::idle::{Connection, Connections};
 use crate::stall_timeout::StallTimeout;
 
-/// How long a client may take to send the head of a request, idle time between two included. It
-/// is longer than clients keep idle connections (90 seconds is usual): the one that closes first
-/// should be the one that sends.
+/// The time for a client to send the head of a request, including the idle time before it. Clients
+/// usually keep idle connections for 90 seconds. This time is longer, so that it is the client that
+/// closes: it knows whether it is about to send.
 const HEAD_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The time for a TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The pause after the system refused a connection, for want of descriptors most likely.
+/// The pause after the system refused a connection, most likely because no descriptor was left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a connection that is ended for want of room may take to say that it was about to ask.
+/// The time for a request that was already on its way when its connection is closed to make room.
 const LAST_MOMENT: Duration = Duration::from_millis(200);
 
-/// The connections that there may be before idle ones are ended, where the system sets no limit.
+/// The number of connections above which idle ones are closed, if the system sets no limit on
+/// descriptors.
 const CONNECTIONS_MAX: u64 = 100_000;
 
-/// The most bytes that are held for a connection beside what its answer holds itself. Heads of requests
-/// must fit.
+/// The most bytes that are buffered for a connection, without the answer's own buffers. The head of
+/// a request must fit.
 const BUFFER_MAX: usize = 128 << 10;
 
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +58,7 @@ struct CutOnRequest;
 pub(crate) struct Entrance {
     /// The socket.
     pub(crate) listener: TcpListener,
-    /// The TLS of its connections; `None` is plain HTTP.
+    /// The TLS of the connections; `None` means plain HTTP.
     pub(crate) tls: Option<TlsAcceptor>,
 }
 
@@ -98,14 +99,15 @@ async fn accept(
     }
 }
 
-/// Half of the descriptors: the workers and the store need the others.
+/// Returns the number of connections above which idle ones are closed: half of the descriptors,
+/// because the workers and the store need the others.
 fn room() -> usize {
     use rustix::process::{Resource, getrlimit};
     let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from((descriptors / 2).min(CONNECTIONS_MAX)).unwrap_or(usize::MAX)
 }
 
-/// Serves a connection, after the handshake where there is one.
+/// Serves a connection, with TLS after the handshake.
 async fn greeted(
     app: Arc<App>,
     own: Arc<Connection>,
@@ -113,7 +115,7 @@ async fn greeted(
     router: Router,
     tls: Option<TlsAcceptor>,
 ) {
-    // Small answers must not wait for the acknowledgement of the one before.
+    // A small answer must not wait until the client has acknowledged the previous one.
     drop(stream.set_nodelay(true));
     let stream = StallTimeout::new(stream, app.options.timing.stall);
     let Some(tls) = tls else { return connection(app, own, stream, router).await };
@@ -156,7 +158,7 @@ where
     };
     serving.as_mut().graceful_shutdown();
     while tokio::time::timeout(patience, serving.as_mut()).await.is_err() {
-        // What was asked at the last moment is answered, if only the connection is to end.
+        // A request that came just before a connection is closed for room is still answered.
         if app.draining.is_cancelled() || !own.is_used() {
             return;
         }

@@ -1,4 +1,4 @@
-//! The lines of the live log. The service prints nothing: whoever starts it takes the lines.
+//! The lines of the live log. The service prints nothing; its caller takes the lines.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use crate::request_id;
 /// The weight of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogLevel {
-    /// Something cannot be done that the service must do.
+    /// The service failed at something that it must do.
     Error,
-    /// Something went wrong that the service deals with.
+    /// Something went wrong, and the service deals with it.
     Warn,
     /// An event.
     Info,
@@ -20,15 +20,16 @@ pub enum LogLevel {
 /// One line of the log.
 #[derive(Debug, Clone, Copy)]
 pub struct LogLine<'a> {
-    /// Its weight.
+    /// The weight of the line.
     pub level: LogLevel,
-    /// The id of the request that was answered when the line was written.
+    /// The id of the request during whose handling the line was written; `None` outside of
+    /// requests.
     pub request: Option<&'a str>,
-    /// Its text. It may hold what others said: names, reasons of workers.
+    /// The text. It may contain text from clients and workers, such as names and error messages.
     pub text: &'a str,
 }
 
-/// Takes the lines of the log. It must not block for long.
+/// The function that takes the lines of the log. It must not block for long.
 pub type Log = Arc<dyn Fn(&LogLine<'_>) + Send + Sync>;
 
 /// Writes a line.

@@ -1,7 +1,8 @@
-//! The memory that bodies and answers may take altogether, whatever clients do.
+//! The memory that all bodies of requests and answers together may take.
 //!
-//! A small body or answer takes none of it. A larger one takes its share and waits where none is left: those
-//! who hold it are slow, and the bounds on slow clients end them soon.
+//! A small body or answer takes no share. A larger one takes a share, and waits if none is left.
+//! The wait is short: shares are held by slow clients, and the time limits on slow clients end
+//! those soon.
 
 use std::sync::Arc;
 use std::sync::LazyLock;
@@ -11,27 +12,28 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::problem::{Kind, Problem};
 
-/// All of it, in units of [`UNIT`].
+/// The whole budget, in units of [`UNIT`] bytes.
 const UNITS: usize = 256 << 10;
 const UNIT: usize = 1 << 10;
 
-/// The most bytes that take no share.
+/// The most bytes of a body that takes no share.
 const SMALL: usize = 64 << 10;
 
-/// A share grows in steps of so many bytes, so that small frames do not each ask for more.
+/// The bytes by which a share grows, so that small frames do not each ask for more.
 const STEP: usize = 64 << 10;
 
-/// It is the memory of this process, and so it is one for all services in it.
+/// The budget. It bounds the memory of this process, so all services in one process have the same
+/// one.
 static BUDGET: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(UNITS)));
 
-/// The memory that one request holds; given back when it is dropped.
+/// The memory that one request holds. It goes back to the budget when this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryShare {
     held: Option<OwnedSemaphorePermit>,
 }
 
 impl MemoryShare {
-    /// Takes what so many bytes need, and waits for it until the given time.
+    /// Grows the share until it covers so many bytes. Waits for free memory until the given time.
     pub(crate) async fn grow_to(&mut self, bytes: usize, until: Instant) -> Result<(), Problem> {
         let held = self.held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits) * UNIT;
         if bytes <= SMALL || bytes <= held {

@@ -15,35 +15,38 @@ use crate::{Fault, Origin, Quirk, RateLimits, TlsFiles, WorkerLimits};
 #[derive(Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct Options {
-    /// The address to listen at. Loopback unless the caller says otherwise; port 0 takes a free one.
+    /// The address to listen at. The default is loopback; port 0 takes a free port.
     pub listen: SocketAddr,
     /// The data folder: store, key, logs, volumes. One service at a time holds it.
     pub data: PathBuf,
-    /// The key of the account; without one a key is made once and kept in the data folder.
+    /// The key of the account. With `None` the service makes a key once and keeps it in the data
+    /// folder.
     pub key: Option<String>,
-    /// End when the last lease closes, or when none arrives within [`Timing::first_lease`].
+    /// True if the service ends when the last lease closes, or when none arrives within
+    /// [`Timing::first_lease`].
     pub until_idle: bool,
-    /// Ways in which to depart from the documents as the real service does.
+    /// The departures from the documents that the service reproduces.
     pub quirks: Vec<Quirk>,
-    /// Mishaps to make.
+    /// The mishaps that the service makes.
     pub faults: Vec<Fault>,
     /// The form of the answer of `/stream`.
     pub stream_format: StreamFormat,
-    /// Log a line per request, too.
+    /// True if the live log gets a line per request.
     pub verbose: bool,
-    /// Takes the live log. The service itself never prints.
+    /// The function that takes the live log. The service itself never prints.
     pub log: Log,
-    /// The requests that the management APIs take within windows; more are answered 429.
+    /// The most requests that the management APIs take within each window; more are answered 429.
     pub rate: RateLimits,
-    /// True if to keep `access.log` in the data folder.
+    /// True if the service keeps `access.log` in the data folder.
     pub access_log: bool,
     /// The origins whose pages may call the service from a browser.
     pub cors: Vec<Origin>,
-    /// The certificate of the service; without one it speaks plain HTTP.
+    /// The certificate of the service; `None` means plain HTTP.
     pub tls: Option<TlsFiles>,
     /// Limits on each process of a worker.
     pub worker_limits: WorkerLimits,
-    /// The account's limit on the sum of `workersMax`; more is refused as the real service does.
+    /// The account's limit on the sum of `workersMax`; a change above it is refused as the real
+    /// service does. `None` means no limit.
     pub worker_quota: Option<u32>,
     /// The command that runs [`crate::echo_worker_main`], for templates without a command.
     pub echo_worker: Vec<OsString>,
@@ -51,7 +54,8 @@ pub struct Options {
     pub worker_guard: Vec<OsString>,
     /// The means by which workers run.
     pub runtime: Runtime,
-    /// True if to refuse new jobs of endpoints with a network volume that holds more than its size.
+    /// True if the service refuses new jobs of endpoints with a network volume whose files take
+    /// more than its size.
     pub refuse_full_volumes: bool,
     /// Every waiting time of the service.
     pub timing: Timing,
@@ -60,7 +64,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options with the documented defaults, over this data folder.
+    /// Returns options with the documented defaults, over this data folder.
     pub fn new(data: PathBuf) -> Options {
         Options {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -89,7 +93,7 @@ impl Options {
 }
 
 impl fmt::Debug for Options {
-    /// Without the key.
+    /// Writes the options without the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
             .field("listen", &self.listen)
@@ -107,8 +111,8 @@ pub enum Runtime {
     /// The command of the template, as a process of this machine.
     #[default]
     Process,
-    /// A container of the image of the template, by a client with the arguments of `docker`: its
-    /// name on `PATH`, or its path.
+    /// A container of the template's image. The value is the client that runs it, which takes the
+    /// arguments of `docker`: its name on `PATH`, or its path.
     Container(OsString),
 }
 
@@ -124,11 +128,12 @@ impl FromStr for Runtime {
     }
 }
 
-/// The form of the answer of `/stream`: the interface document shows an array, clients of the real
-/// service expect an object with the job's state.
+/// The form of the answer of `/stream`. The interface document shows an array, but clients of the
+/// real service expect an object with the job's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StreamFormat {
-    /// The object for the real service's clients, as their user agent says; the array for all others.
+    /// The object for clients whose user agent is one of the real service's; the array for all
+    /// others.
     #[default]
     Auto,
     /// `[{"output": …}, …]`
@@ -150,10 +155,10 @@ impl FromStr for StreamFormat {
     }
 }
 
-/// Every waiting time of the service, so that tests need not wait as long as people do.
+/// Every waiting time of the service. Tests set shorter ones.
 #[derive(Debug, Clone)]
 pub struct Timing {
-    /// With `until_idle`: how long the first lease may take to arrive.
+    /// The time for the first lease to arrive, with `until_idle`.
     pub first_lease: Duration,
     /// The time for running jobs to finish once the service is told to stop.
     pub finish: Duration,
@@ -163,13 +168,13 @@ pub struct Timing {
     pub stall: Duration,
     /// The time between two pings of a worker.
     pub ping_interval: Duration,
-    /// After how long a silence a worker counts as lost.
+    /// The time after which a silent worker counts as lost.
     pub silence: Duration,
     /// The time for a worker from its start to its first call.
     pub worker_start: Duration,
     /// The time between two health checks of a worker that serves HTTP.
     pub health_interval: Duration,
-    /// The time that a worker is kept whose health checks answer neither 200 nor 204.
+    /// The time after which a worker is replaced whose health checks answer neither 200 nor 204.
     pub unhealthy: Duration,
     /// The time that a request waits for a healthy worker.
     pub worker_wait: Duration,
@@ -181,7 +186,7 @@ pub struct Timing {
     pub worker_stop: Duration,
     /// The time that results of `/run` are kept.
     pub retention: Duration,
-    /// The time that results of `/runsync` are kept, without a larger `wait`.
+    /// The time that results of `/runsync` are kept, unless the request asks for more with `wait`.
     pub retention_sync: Duration,
     /// The time between two tries of a webhook.
     pub webhook_delay: Duration,
@@ -189,11 +194,11 @@ pub struct Timing {
     pub webhook_timeout: Duration,
     /// The time that a worker's request for a job is held open.
     pub take_hold: Duration,
-    /// The time that an empty answer of `/stream` is held back.
+    /// The longest time that `/stream` waits for a chunk before its answer is empty.
     pub stream_hold: Duration,
-    /// The time between two counts of what the network volumes hold.
+    /// The time between two counts of the bytes in the network volumes.
     pub volume_count: Duration,
-    /// The time between two looks of the autoscaler and the sweeper.
+    /// The time between two runs of the autoscaler, and of the sweeper.
     pub tick: Duration,
     /// The first pause after a worker crashed; it doubles up to 60 times this value.
     pub crash_pause: Duration,

@@ -1,9 +1,10 @@
-//! The names that the service gives in its data folder, and that what stands under them is its own.
+//! The names of the service's files in its data folder, and the check that nothing foreign has
+//! these names.
 //!
-//! The folder may have come along with a repository: a link in the place of a file would choose which
-//! file of this machine is written to or removed, and to open a pipe is to wait for its other end. The
-//! folder itself may be a link, for whoever starts the service names it. What is in the files is the
-//! matter of those who write them.
+//! The folder may have come with a repository. A link in the place of a file would choose which
+//! file of this machine is written or removed, and opening a pipe would wait for its other end. The
+//! folder itself may be a link, because the person who starts the service names it. The content of
+//! the files is checked by the modules that write them.
 
 use std::fs::{DirBuilder, FileType, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-/// The files, those of the command that starts the service among them.
+/// The names of the files, including those of the command that starts the service.
 const FILES: [&str; 10] = [
     "access.log",
     "key",
@@ -27,7 +28,7 @@ const FILES: [&str; 10] = [
 ];
 const FOLDERS: [&str; 5] = ["keys", "logs", "models", "pods", "volumes"];
 
-/// All of them as patterns of git, with what is beside them for a while.
+/// Patterns for git that match all files of the service, including temporary ones.
 const PATTERNS: [&str; 14] = [
     ".gitignore",
     "*.new",
@@ -45,17 +46,18 @@ const PATTERNS: [&str; 14] = [
     "volumes/",
 ];
 
-/// Something stands in the data folder where the service has its own, and is not of that kind.
+/// The error that an entry of the data folder has a name of the service and is not of the expected
+/// kind.
 #[derive(Debug, thiserror::Error)]
 #[error("{} is {kind}", path.display())]
 pub struct Strange {
-    /// Where it stands.
+    /// The path of the entry.
     pub path: PathBuf,
     kind: String,
 }
 
-/// Looks whether all that stands under the service's names in a data folder can be its own. Nothing is
-/// opened, and whoever wants to use the folder asks before.
+/// Checks that every entry of a data folder with a name of the service is of the expected kind.
+/// Opens nothing; callers check before they use the folder.
 pub fn refuse_strange(data: &Path) -> Result<(), Strange> {
     for path in FILES.map(|name| data.join(name)) {
         refuse_strange_file(&path)?;
@@ -66,13 +68,13 @@ pub fn refuse_strange(data: &Path) -> Result<(), Strange> {
     Ok(())
 }
 
-/// Refuses what stands at the place of a file of the service and is none.
+/// Refuses an entry that has the path of a file of the service and is not a regular file.
 pub(crate) fn refuse_strange_file(path: &Path) -> Result<(), Strange> {
     refuse(path.to_owned(), "not a regular file", FileType::is_file)
 }
 
 fn refuse(path: PathBuf, other: &str, is_own: fn(&FileType) -> bool) -> Result<(), Strange> {
-    // What cannot be looked at says so to whoever opens it.
+    // An entry that cannot be examined gives its error when it is opened.
     let Ok(found) = path.symlink_metadata() else { return Ok(()) };
     let kind = match found.file_type() {
         it if is_own(&it) => return Ok(()),
@@ -87,15 +89,15 @@ fn link(path: &Path) -> String {
     format!("a link to {}", to.display())
 }
 
-/// Options that open a file itself, and not what a link of its name leads to; for its owner only where
-/// it is made.
+/// Returns options that open a file itself and follow no link. A file that they create is for its
+/// owner only.
 pub(crate) fn itself() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).mode(0o600);
     options
 }
 
-/// Makes a folder in one that is there, if it is not there itself.
+/// Makes a folder, if it does not exist, inside of a folder that does.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -105,24 +107,27 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Keeps what the service writes out of git: keys, environments, inputs of jobs. By name, for the folder
-/// may be one that holds other things as well; what somebody wrote there stays.
+/// Writes a `.gitignore` that keeps the service's files out of git: keys, environments, inputs of
+/// jobs. It lists them by name, because the folder may contain other things as well. A `.gitignore`
+/// with content stays as it is.
 pub(crate) fn hide(data: &Path) -> io::Result<()> {
     let path = data.join(".gitignore");
     if path.metadata().is_ok_and(|found| found.len() > 0) {
         return Ok(());
     }
     let names = PATTERNS.map(|name| format!("/{name}\n"));
-    // Appended: of two commands that do this at once, neither undoes what the other wrote.
+    // The file is opened for appending: of two commands that do this at once, neither overwrites
+    // the other.
     let mut file = itself().create(true).append(true).open(&path)?;
     file.write_all(format!("# plumb serve\n{}", names.concat()).as_bytes())?;
     file.sync_all()
 }
 
-/// Writes a file that only its owner can read, all of it or nothing.
+/// Writes a file that only its owner can read: either the whole text, or nothing.
 pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let unfinished = path.with_extension("new");
-    // It is made anew: a left-over, or a link, of that name has a mode and a place of its own.
+    // The file is created anew, because a left-over file or link of that name has its own mode or
+    // leads to another place.
     match std::fs::remove_file(&unfinished) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -135,7 +140,7 @@ pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     sync_folder(folder.unwrap_or(Path::new(".")))
 }
 
-/// Makes what was made, renamed or removed in a folder durable.
+/// Makes the creations, renames and removals in a folder durable.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     std::fs::File::open(folder)?.sync_all()
 }

@@ -1,30 +1,29 @@
-//! What can go wrong with a request, said once for REST, GraphQL and the job API.
+//! The problems that a request can have, with one definition for REST, GraphQL and the job API.
 //!
-//! A problem is an answer for a person who sent something; it is not a log entry. What caused one
-//! inside stands beside it for the log, to which the store writes it, and is never shown to the
-//! client.
+//! A problem is an answer for the sender of a request; it is not a log entry. Its inner cause is
+//! kept beside the message. The store writes the cause into the log; clients never see it.
 
 use std::time::Duration;
 
 use crate::field_name::ApiVersion;
 use crate::store::ailment::{self, Ailment};
 
-/// Which kind of problem it is; each API face maps it to its own form.
+/// The kind of a problem. Each API maps it to its own form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The request is wrong, or breaks a rule of the service.
+    /// The request is malformed, or breaks a rule of the service.
     Invalid,
     /// The key is missing or wrong.
     Unauthorized,
-    /// The caller lacks the right.
+    /// The key lacks the right.
     Forbidden,
     /// There is no such object.
     NotFound,
-    /// The request is not as the description of the API says.
+    /// The request does not match the description of the API.
     Unprocessable,
     /// The name is taken.
     Conflict,
-    /// The description has it, this service does not.
+    /// The description has the operation, but this service does not.
     NotImplemented,
     /// The path exists, the method does not.
     MethodNotAllowed,
@@ -34,7 +33,7 @@ pub(crate) enum Kind {
     TimedOut,
     /// Too many requests; try again after the given time.
     TooMany(Duration),
-    /// The service could not do it, and it is not the client's doing.
+    /// The service failed, and the client did not cause it.
     Internal,
     /// The API version is retired (only as a quirk).
     Gone,
@@ -47,11 +46,11 @@ pub(crate) enum Kind {
 pub(crate) struct Problem {
     pub(crate) kind: Kind,
     pub(crate) message: String,
-    /// The message for clients of version 2, where that names the fields otherwise.
+    /// The message for clients of version 2, if that version names the fields differently.
     message_two: Option<String>,
-    /// Each single fault of a request that is not as described.
+    /// Each single mismatch between a request and the description.
     pub(crate) faults: Vec<String>,
-    /// Why, for the log of the service alone.
+    /// The inner cause, for the log only; `None` if there is none.
     cause: Option<String>,
 }
 
@@ -65,20 +64,23 @@ impl Problem {
         Problem::new(Kind::Invalid, message)
     }
 
-    /// A request that breaks a rule. `sentence` says so with the names that fields have in a version.
+    /// Returns the problem of a request that breaks a rule. `sentence` states it with the field
+    /// names of a version.
     pub(crate) fn broken_rule(sentence: impl Fn(ApiVersion) -> String) -> Problem {
         let message_two = Some(sentence(ApiVersion::Two));
         Problem { message_two, ..Problem::invalid(sentence(ApiVersion::One)) }
     }
 
-    /// A request that is not as described; `faults` are not empty.
+    /// Returns the problem of a request that does not match the description; `faults` are not
+    /// empty.
     pub(crate) fn faulty(kind: Kind, mut faults: Vec<String>) -> Problem {
         const MOST: usize = 20;
         faults.truncate(MOST);
         Problem { message: faults.join("; "), faults, ..Problem::new(kind, "") }
     }
 
-    /// `noun` as people say it: "network volume", "template".
+    /// Returns the problem that an object does not exist. `noun` is its kind as people say it:
+    /// "network volume", "template".
     pub(crate) fn not_found(noun: &str) -> Problem {
         Problem::new(Kind::NotFound, format!("{noun} not found"))
     }
@@ -91,12 +93,13 @@ impl Problem {
         Problem::new(Kind::Internal, "Something went wrong. Please try again later.")
     }
 
-    /// An internal problem with its cause, which only the log shows.
+    /// Returns an internal problem with its cause, which only the log shows.
     pub(crate) fn because(cause: impl Into<String>) -> Problem {
         Problem { cause: Some(cause.into()), ..Problem::internal() }
     }
 
-    /// The store has no room. A client can do nothing but say so to whoever can.
+    /// Returns the problem that the store has no room. A client can only tell the people who run
+    /// the service.
     pub(crate) fn full(cause: impl Into<String>) -> Problem {
         let message = "The disk of the service is full. Make room on it, then try again.";
         Problem { message: message.to_owned(), ..Problem::because(cause) }
@@ -107,12 +110,12 @@ impl Problem {
         self.message_two.as_deref().unwrap_or(&self.message)
     }
 
-    /// What caused it inside, if something did.
+    /// Returns the inner cause; `None` if there is none.
     pub(crate) fn cause(&self) -> Option<&str> {
         self.cause.as_deref()
     }
 
-    /// The HTTP status of this problem.
+    /// Returns the HTTP status of this problem.
     pub(crate) fn status(&self) -> u16 {
         match self.kind {
             Kind::Invalid => 400,
@@ -144,8 +147,9 @@ impl From<rusqlite::Error> for Problem {
 }
 
 impl From<serde_json::Error> for Problem {
-    /// Only for records of our own store: what a client sent is parsed with its own message. The
-    /// error's own words may repeat the record, which may hold secrets.
+    /// Returns the internal problem that a record of our own store cannot be read. Requests are
+    /// parsed elsewhere, with messages of their own. The error's text is left out, because it may
+    /// repeat the record, which may hold secrets.
     fn from(error: serde_json::Error) -> Problem {
         let (what, at) = (error.classify(), error.column());
         Problem::because(format!("a record of the store cannot be read: {what:?} at byte {at}"))

@@ -13,8 +13,8 @@
 //! | `null-as-empty` | `""` where a text has no value |
 //! | `server-defaults` | fills GPU types, data centres, `networkVolumeIds` and `flashboot` that were left out |
 //! | `fb-suffix` | the name of an endpoint with FlashBoot reads back with ` -fb` appended |
-//! | `bound-templates-hidden` | every template that an endpoint uses is hidden without `includeEndpointBoundTemplates=true` |
-//! | `template-delay[=SECONDS]` | a template cannot be deleted for 120 (or the given number of) seconds after its last use |
+//! | `bound-templates-hidden` | templates in use are hidden without `includeEndpointBoundTemplates=true` |
+//! | `template-delay[=SECONDS]` | a template cannot be deleted for 120 (or SECONDS) seconds after its last use |
 //! | `stale-lists[=MS]` | lists show a write only after 1000 (or the given number of) milliseconds |
 //! | `list-omits-one` | every other list leaves out the object that was made last |
 //! | `list-doubles-one` | every list shows its first object twice |
@@ -26,23 +26,23 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// One way in which the real service departs from its documents. Read from text, see
-/// [`Quirk::HELP`].
+/// One way in which the real service departs from its documents. [`Quirk::HELP`] describes its text
+/// form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quirk {
     /// Lists come in a random order.
     ShuffledLists,
-    /// `""` where a text has no value.
+    /// A text without a value is shown as `""`.
     NullAsEmpty,
-    /// The server fills what was left out.
+    /// The server fills fields that were left out.
     ServerDefaults,
     /// Names of endpoints with `FlashBoot` read back with a suffix.
     FbSuffix,
     /// Templates in use are hidden from lists.
     BoundTemplatesHidden,
-    /// A template cannot be deleted for this long after its last use, in milliseconds.
+    /// A template cannot be deleted for this many milliseconds after its last use.
     TemplateDelay(i64),
-    /// Lists show a write only after this long, in milliseconds.
+    /// Lists show a write only after this many milliseconds.
     StaleLists(i64),
     /// Every other list leaves out the newest object.
     ListOmitsOne,
@@ -58,21 +58,21 @@ pub enum Quirk {
     Gone410,
 }
 
-/// Why a text is not a quirk.
+/// The reason for which a text is not a quirk.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QuirkError {
     /// No quirk has this name.
     #[error("there is no quirk `{name}`; there are: {known}", known = known())]
     Unknown {
-        /// What was given.
+        /// The given name.
         name: String,
     },
-    /// The quirk takes no number, or something that is not a number was given.
+    /// The quirk takes no number, or the given value is not a number.
     #[error("`{text}`: {reason}")]
     Value {
-        /// What was given.
+        /// The given text.
         text: String,
-        /// What is wrong with it.
+        /// The explanation of the mistake.
         reason: &'static str,
     },
 }
@@ -99,7 +99,7 @@ fn known() -> String {
 }
 
 impl Quirk {
-    /// The text form, for people who ask for help.
+    /// The description of the text form, for help texts.
     pub const HELP: &'static str = "\
 A comma-separated list of shuffled-lists, null-as-empty, server-defaults, fb-suffix, \
 bound-templates-hidden, template-delay[=SECONDS], stale-lists[=MS], list-omits-one, \
@@ -110,7 +110,7 @@ list-doubles-one, created-201, no-body, html-errors, gone-410.";
         text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::parse).collect()
     }
 
-    /// The name of the quirk, without its number.
+    /// Returns the name of the quirk, without its number.
     pub fn name(&self) -> &'static str {
         let same = |other: &Quirk| std::mem::discriminant(self) == std::mem::discriminant(other);
         ALL.iter().find(|(_, quirk)| same(quirk)).map_or("", |(name, _)| name)
@@ -153,7 +153,7 @@ impl FromStr for Quirk {
     }
 }
 
-/// The quirks that are on, as questions.
+/// The quirks that are on.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Quirks(Vec<Quirk>);
 
@@ -167,7 +167,7 @@ impl Quirks {
         self.0.contains(&quirk)
     }
 
-    /// How long after its last use a template cannot be deleted.
+    /// Returns the milliseconds after its last use during which a template cannot be deleted.
     pub(crate) fn template_delay_ms(&self) -> i64 {
         let delay = |quirk: &Quirk| match quirk {
             Quirk::TemplateDelay(ms) => Some(*ms),
@@ -176,7 +176,7 @@ impl Quirks {
         self.0.iter().find_map(delay).unwrap_or(0)
     }
 
-    /// How old a write is before lists show it.
+    /// Returns the age in milliseconds at which lists show a write.
     pub(crate) fn stale_lists_ms(&self) -> i64 {
         let stale = |quirk: &Quirk| match quirk {
             Quirk::StaleLists(ms) => Some(*ms),

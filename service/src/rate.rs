@@ -1,4 +1,4 @@
-//! The rate of the management APIs: how many requests they take within windows of time.
+//! The rate of the management APIs: the number of requests that they take within windows of time.
 
 use std::fmt::Write as _;
 use std::str::FromStr;
@@ -17,9 +17,10 @@ const WINDOWS: &[(&str, Duration)] = &[
     ("day", Duration::from_hours(24)),
 ];
 
-/// The most requests that the management APIs take within each of some windows; none by default.
+/// The most requests that the management APIs take within each of some windows. The default has no
+/// window, so no limit.
 ///
-/// Its text is `60/minute,3000/hour`; a number alone counts a second.
+/// The text form is `60/minute,3000/hour`; a number alone is a limit for a second.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RateLimits(Vec<RateLimit>);
 
@@ -56,7 +57,7 @@ fn limit(text: &str) -> Option<RateLimit> {
     Some(RateLimit { requests, window, length })
 }
 
-/// The requests that were taken within the windows that run.
+/// The limits, and the requests that were taken within the current windows.
 pub(crate) struct Rate {
     limits: RateLimits,
     taken: Mutex<Vec<Taken>>,
@@ -69,7 +70,7 @@ struct Taken {
     requests: u32,
 }
 
-/// A window after a request: what is left of it.
+/// One window after a request, with the requests that it still takes.
 #[derive(Debug, Clone, Copy)]
 struct Quota {
     limit: RateLimit,
@@ -89,7 +90,7 @@ impl Rate {
         Rate { limits, taken: Mutex::new(taken) }
     }
 
-    /// Counts a request in every window, or in none if one of them is full.
+    /// Counts a request in every window. If one of them is full, it is counted in none.
     pub(crate) fn take(&self) -> Quotas {
         self.take_at(Instant::now())
     }
@@ -127,7 +128,8 @@ impl Quotas {
         Quotas(limits.0.iter().zip(taken).map(quota).collect())
     }
 
-    /// Refuses the request if a window was full. Of several, the one that lasts longest counts.
+    /// Refuses the request if a window was full. If several were, the answer names the time of the
+    /// one that lasts longest.
     pub(crate) fn check(&self) -> Result<(), Problem> {
         let exceeded = self.0.iter().filter(|quota| quota.is_exceeded);
         let Some(quota) = exceeded.max_by_key(|quota| quota.reset) else { return Ok(()) };
@@ -155,7 +157,8 @@ impl Quotas {
     }
 }
 
-/// A time in seconds, rounded up: who waits that long has waited long enough.
+/// Returns a time in seconds, rounded up, so that a client that waits so long has waited long
+/// enough.
 fn whole_seconds(time: Duration) -> u64 {
     time.as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX)
 }

@@ -1,5 +1,5 @@
-//! `/healthz` and `/readyz`: the probes of whoever supervises the service. They take no key and tell nothing
-//! else.
+//! `/healthz` and `/readyz`: the probes for supervisors of the service. They take no key and tell
+//! nothing else.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,18 +14,19 @@ use crate::app::App;
 use crate::rest::answer::json_response;
 use crate::store::Store;
 
-/// The time that the result of a write is believed: probes must not keep the disk busy.
+/// The time for which the result of a test write is reused, so that probes do not keep the disk
+/// busy.
 const FRESH: Duration = Duration::from_secs(1);
-/// The time after which a store that has not written counts as unable to.
+/// The time after which a store that has not finished a test write counts as unable to write.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The last known state of the store.
+/// The result of the last test write; `None` before the first one.
 #[derive(Default)]
 pub(crate) struct Readiness {
     last: Mutex<Option<Probe>>,
 }
 
-/// The result of a write.
+/// The time and the result of a test write.
 #[derive(Clone, Copy)]
 struct Probe {
     at: Instant,
@@ -33,7 +34,8 @@ struct Probe {
 }
 
 impl Readiness {
-    /// Returns true if the store takes writes. Writes to it, unless that was done a moment ago.
+    /// Returns true if the store takes writes. Makes a test write, unless there was one less than
+    /// [`FRESH`] ago.
     async fn is_writable(&self, store: &Store) -> bool {
         let mut last = self.last.lock().await;
         if let Some(probe) = last.filter(|probe| probe.at.elapsed() < FRESH) {

@@ -17,7 +17,7 @@ use crate::{
     balancer, console, cors, gate, graphql, jobs, metrics, readiness, request_id, rest, v2,
 };
 
-/// The router of the whole service.
+/// Returns the router of the whole service.
 pub(crate) fn router(app: &Arc<App>) -> Router {
     let api = Router::new()
         .nest("/v1", rest::router(app))
@@ -50,10 +50,10 @@ async fn observe(State(app): State<Arc<App>>, request: Request, next: Next) -> R
     response
 }
 
-/// Why a key with fewer rights takes no lease.
+/// The refusal of a lease to a key that is not the account's.
 const ACCOUNT_ONLY: &str = "only the key of the account takes leases";
 
-/// Grants a lease: an answer that stays open until the client lets go.
+/// Grants a lease: an answer that stays open until the client closes the connection.
 async fn lease(State(app): State<Arc<App>>, request: Request) -> Response {
     let entry = app.access.entry("GET", "/lease");
     let lease = app
@@ -77,7 +77,7 @@ async fn lease(State(app): State<Arc<App>>, request: Request) -> Response {
 async fn nowhere(State(app): State<Arc<App>>, request: Request) -> Response {
     let entry = app.access.entry(request.method().as_str(), request.uri().path());
     let response = answer::plain_problem(&Problem::not_found("path"));
-    // A path that ends in a slash matches no parameter, and comes here.
+    // A path that ends in a slash matches no parameter of a route, so it comes here.
     let is_v2 = request.uri().path().starts_with("/v2/");
     gate::finished(&entry, if is_v2 { v2::problem::dressed(response) } else { response })
 }

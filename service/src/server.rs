@@ -1,4 +1,4 @@
-//! Start and end of the service: data folder, lock, key, socket, `serve.json`.
+//! The start and the end of the service: data folder, lock, key, socket, `serve.json`.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -56,13 +56,13 @@ pub struct Addresses {
 }
 
 impl std::fmt::Debug for Addresses {
-    /// Without the key.
+    /// Writes the addresses without the key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Addresses").field("rest", &self.rest).finish_non_exhaustive()
     }
 }
 
-/// Why a service could not start.
+/// The reason for which a service could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// Another service holds the data folder.
@@ -71,7 +71,8 @@ pub enum StartError {
         /// The data folder.
         folder: PathBuf,
     },
-    /// Something in the data folder is not of the service's making.
+    /// The data folder contains something under a name of the service that the service did not
+    /// make.
     #[error(transparent)]
     Strange(#[from] Strange),
     /// Something in the data folder cannot be read or written.
@@ -87,7 +88,7 @@ pub enum StartError {
     Store {
         /// The data folder.
         folder: PathBuf,
-        /// Why.
+        /// The error of the store.
         source: StoreError,
     },
     /// The address cannot be listened on.
@@ -98,7 +99,7 @@ pub enum StartError {
         /// The error of the system.
         source: io::Error,
     },
-    /// There can be no TLS.
+    /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The jobs in the store cannot be read.
@@ -112,18 +113,18 @@ pub enum StartError {
     /// Workers cannot run in containers.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The key that was given cannot be used in a header.
+    /// The given key cannot be used in a header.
     #[error("the key must be visible ASCII without spaces, and not empty")]
     Key,
-    /// The key that was kept cannot be used in a header.
+    /// The key in the data folder cannot be used in a header.
     #[error("the key in {} must be visible ASCII without spaces, and not empty", path.display())]
     KeptKey {
-        /// The file that it is kept in.
+        /// The file of the key.
         path: PathBuf,
     },
 }
 
-/// Why a running service ended with an error.
+/// The error with which a running service ended.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// `serve.json` could not be removed.
@@ -142,7 +143,7 @@ pub struct Server {
     entrances: Vec<Entrance>,
     addresses: Addresses,
     serve_json: PathBuf,
-    /// Held until the end; the system lets go of it even after `kill -9`.
+    /// The locked file. The system releases the lock even after `kill -9`.
     lock: File,
 }
 
@@ -182,7 +183,7 @@ impl Server {
         &self.addresses
     }
 
-    /// Serves until `stop` fires or, with `until_idle`, until nobody needs the service; then
+    /// Serves until `stop` fires or, with `until_idle`, until no client needs the service. Then
     /// drains, ends the workers, and removes `serve.json` last.
     pub async fn run(self, stop: CancellationToken) -> Result<(), RunError> {
         let Server { app, entrances, serve_json, lock, .. } = self;
@@ -202,10 +203,10 @@ impl Server {
         tokio::join!(listen::serve(&app, entrances, routes::router(&app)), end_workers);
         watch.abort();
         drop(pods.await);
-        // What it reads would keep the store open.
+        // A running webhook would keep the store open.
         drop(webhooks.await);
         drop(meter.await);
-        // The store logs what it does not take; there is no later.
+        // The store logs a failure of this write; there is no later one.
         drop(app.meter.settle(&app).await);
         usage.abort();
         drop(usage.await);
@@ -222,7 +223,8 @@ impl Server {
     }
 }
 
-/// Turns the two reasons to end into one: the draining token.
+/// Waits for one of the two reasons to end: `stop` fires, or no lease arrives in time. Then lets
+/// jobs finish, and fires the draining token.
 async fn watch(app: Arc<App>, stop: CancellationToken) {
     tokio::select! {
         () = stop.cancelled() => {}
@@ -233,7 +235,7 @@ async fn watch(app: Arc<App>, stop: CancellationToken) {
     app.draining.cancel();
 }
 
-/// Begins no more jobs, and waits a while for those that run.
+/// Lets no more jobs begin, and waits for a limited time until the running ones have finished.
 async fn finish_jobs(app: &App) {
     app.closing.cancel();
     let limit = app.options.timing.finish;
@@ -253,7 +255,8 @@ async fn finish_jobs(app: &App) {
     drop(tokio::time::timeout(limit, finished).await);
 }
 
-/// The engine of the workers' containers, if they run in some, without what a killed service left.
+/// Returns the engine of the workers' containers, after it has removed the containers of a killed
+/// service. Returns `None` if workers are plain processes.
 async fn engine(options: &Options, folder: &Path) -> Result<Option<Engine>, StartError> {
     let Runtime::Container(client) = &options.runtime else { return Ok(None) };
     let engine = Engine::connect(client, folder).await?;
@@ -266,13 +269,14 @@ async fn engine(options: &Options, folder: &Path) -> Result<Option<Engine>, Star
     Ok(Some(engine))
 }
 
-/// The jobs and requests that workers work at.
+/// Returns the number of jobs and requests that workers work at.
 fn running(app: &App) -> i64 {
     let requests = i64::try_from(app.fleet.requests(None)).unwrap_or(i64::MAX);
     app.queue.projection.running().saturating_add(requests)
 }
 
-/// Counts the jobs, and puts those back into the queue whose workers went with the last service.
+/// Counts the jobs, and puts the jobs back into the queue whose workers ended with the previous
+/// service.
 async fn recover(store: &Store) -> Result<Queue, Problem> {
     let projection = store.read(Projection::load).await?;
     let queue = Queue { projection: Arc::new(projection) };
@@ -281,7 +285,7 @@ async fn recover(store: &Store) -> Result<Queue, Problem> {
     Ok(queue)
 }
 
-/// The resources that are open before the service is put together.
+/// The resources that are opened before the service is put together.
 struct Open {
     engine: Option<Engine>,
     store: Store,
@@ -323,12 +327,13 @@ fn app(options: Options, open: Open) -> io::Result<Arc<App>> {
     }))
 }
 
-/// Connections and workers need descriptors: as many as the system lets this process have.
+/// Raises the limit of descriptors to the highest that the system allows: connections and workers
+/// need them.
 fn raise_descriptor_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Without more, accepting waits until connections close.
+    // If that fails, new connections wait until others close.
     let _refused = setrlimit(Resource::Nofile, limit);
 }
 
@@ -343,8 +348,8 @@ fn lock(folder: &Path) -> Result<File, StartError> {
     }
 }
 
-/// Removes the addresses of a service that was killed, or of the folder that this one is a copy of: who
-/// finds the folder held believes them.
+/// Removes `serve.json` of a service that was killed, or that came along in a copied folder. A
+/// client that finds the folder's lock held trusts that file.
 fn forget(serve_json: &Path) -> io::Result<()> {
     match std::fs::remove_file(serve_json) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -352,7 +357,7 @@ fn forget(serve_json: &Path) -> io::Result<()> {
     }
 }
 
-/// The given key, else the one kept in the data folder, else a new one, kept there.
+/// Returns the given key, else the one in the data folder, else a new one, which it stores there.
 fn account_key(options: &Options, folder: &Path) -> Result<String, StartError> {
     let path = folder.join("key");
     let key = match &options.key {
@@ -364,7 +369,7 @@ fn account_key(options: &Options, folder: &Path) -> Result<String, StartError> {
                 write_private(&path, &made).map_err(data_error(&path))?;
                 made
             }
-            // What is no text is no key.
+            // A file that is not text contains no key.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => String::new(),
             Err(source) => return Err(StartError::Data { path, source }),
         },
@@ -384,11 +389,11 @@ struct Sockets {
     bound: SocketAddr,
     /// True if clients use TLS.
     is_secure: bool,
-    /// The job API for workers, where they have a socket of their own.
+    /// The address of the job API for workers, if they have a socket of their own; else `None`.
     worker_url: Option<String>,
 }
 
-/// Binds the address for clients. With TLS also one for workers, which are on this machine and trust no
+/// Binds the address for clients. With TLS it also binds one for workers, because they know no
 /// certificate of the user's.
 async fn sockets(options: &Options) -> Result<Sockets, StartError> {
     let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
@@ -414,7 +419,7 @@ async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartErr
 fn addresses(sockets: &Sockets, key: &str) -> Addresses {
     let bound = sockets.bound;
     let scheme = if sockets.is_secure { "https" } else { "http" };
-    // A service that listens everywhere is reached from here over loopback.
+    // A service that listens on all addresses is reached from this machine over loopback.
     let host = match bound.ip() {
         ip if !ip.is_unspecified() => bound.to_string(),
         std::net::IpAddr::V4(_) => format!("127.0.0.1:{}", bound.port()),

@@ -1,4 +1,4 @@
-//! A connection that ends when its client reads nothing for a time.
+//! A connection that fails when its client reads nothing for some time.
 
 use std::io;
 use std::pin::Pin;
@@ -9,12 +9,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// A connection that fails when nothing of what is to be sent was taken for a time: what nobody reads
-/// would be held in memory for ever.
+/// A connection that fails when the client takes no byte of the pending data for the time `limit`.
+/// Without this, unread data would stay in memory for ever.
 pub(crate) struct StallTimeout {
     stream: TcpStream,
     limit: Duration,
-    /// Runs while nothing is taken.
+    /// The running timer; `None` while the client takes data.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 

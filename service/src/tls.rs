@@ -1,4 +1,4 @@
-//! TLS of the service: the certificate and the key that it shows to clients.
+//! The TLS of the service: the certificate and the key that it shows to clients.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use tokio_rustls::TlsAcceptor;
 /// The files of a certificate and its key, in PEM.
 #[derive(Debug, Clone)]
 pub struct TlsFiles {
-    /// The certificate, and those between it and one that clients trust.
+    /// The certificate, followed by the intermediate certificates up to one that clients trust.
     pub certificate: PathBuf,
     /// The private key of the certificate.
     pub key: PathBuf,
 }
 
-/// Why there can be no TLS.
+/// The reason for which TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read, or holds nothing of the kind.
+    /// A file cannot be read, or contains no certificate or no key.
     #[error("cannot read {what} from {}", path.display())]
     File {
         /// The required content of the file.
@@ -36,12 +36,12 @@ pub enum TlsError {
     Unusable {
         /// The file of the certificate.
         path: PathBuf,
-        /// Why.
+        /// The error of the TLS library.
         source: rustls::Error,
     },
 }
 
-/// Reads certificate and key, and makes of them what answers TLS handshakes.
+/// Reads certificate and key, and returns the acceptor of TLS handshakes.
 pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
     let failed = |what, path: &Path| {
         let path = path.to_owned();

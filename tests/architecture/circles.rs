@@ -1,16 +1,16 @@
-//! No circle between the files of a crate: `use` lines lead one way.
+//! Tests that the `use` lines of a crate form no circles between its files.
 //!
-//! An arrow goes from the file that says `use` to the file that defines what is named. `pub use` is no arrow: it
-//! passes on. What is named through it counts as an arrow to the file that defines it, however many files pass it
-//! on. So a parent module that only declares and passes on its children is never part of a circle; one that
-//! defines something its children use must use nothing of them. Code for tests is left out, and so are paths
-//! that stand in the code itself.
+//! An arrow leads from the file with the `use` line to the file that defines the named item. `pub use` makes
+//! no arrow: it re-exports. A `use` of a re-exported name makes an arrow to the defining file, through any
+//! number of re-exports. So a parent module that only declares and re-exports its children is never part of a
+//! circle. A parent that defines something which its children use must use nothing of theirs. Code for tests
+//! is left out, as are paths in the code itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// A group of files that may use one another, and why.
+/// A group of files that may use one another, with the reason.
 struct Exception {
     folder: &'static str,
     files: &'static [&'static str],
@@ -69,14 +69,14 @@ const EXCEPTIONS: &[Exception] = &[
     },
 ];
 
-/// A name that a `use` line brings in.
+/// A name that a `use` line imports.
 struct Use {
     path: Vec<String>,
     name: String,
     passes_on: bool,
 }
 
-/// The files of one crate, by the path of their module.
+/// The files of one crate, by their module paths.
 struct Modules {
     files: BTreeMap<Vec<String>, String>,
     uses: BTreeMap<Vec<String>, Vec<Use>>,
@@ -138,7 +138,7 @@ impl Modules {
         arrows
     }
 
-    /// A path from the root of the crate; none where it leads to another crate.
+    /// Returns the path from the root of the crate; `None` if it leads to another crate.
     fn absolute(&self, module: &[String], path: &[String]) -> Option<Vec<String>> {
         let mut base = module.to_vec();
         let mut rest = path;
@@ -167,7 +167,7 @@ impl Modules {
         Some(base)
     }
 
-    /// The files that define what a path from the root names.
+    /// Returns the files that define the item of a path from the root.
     fn defining(&self, path: &[String], depth: usize) -> BTreeSet<String> {
         let length = (0..=path.len()).rev().find(|end| self.files.contains_key(&path[..*end]));
         let module = &path[..length.unwrap_or(0)];
@@ -185,7 +185,7 @@ impl Modules {
     }
 }
 
-/// The `use` lines of a file, one for each name.
+/// Returns the names that the `use` lines of a file import.
 fn uses(code: &str) -> Vec<Use> {
     let mut found = Vec::new();
     let mut lines = code.lines().map(|line| line.split("//").next().unwrap_or("").trim());
@@ -208,7 +208,7 @@ fn uses(code: &str) -> Vec<Use> {
     found
 }
 
-/// One path for each name of a tree such as `a::{b, c::{self, d as e}}`.
+/// Adds one path for each name of a tree such as `a::{b, c::{self, d as e}}`.
 fn expand(before: &[String], tree: &str, passes_on: bool, found: &mut Vec<Use>) {
     if let Some((head, inner)) = tree.split_once('{') {
         let mut path = before.to_vec();
@@ -229,7 +229,7 @@ fn expand(before: &[String], tree: &str, passes_on: bool, found: &mut Vec<Use>) 
     found.push(Use { path: parts, name, passes_on });
 }
 
-/// The parts between commas that stand in no braces.
+/// Splits a text at the commas outside of braces.
 fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0, 0);
     for (at, letter) in text.char_indices() {
@@ -247,7 +247,7 @@ fn split(text: &str) -> Vec<&str> {
     parts.into_iter().filter(|part| !part.is_empty()).collect()
 }
 
-/// The groups of more than one file that all lead to one another.
+/// Returns the groups of more than one file in which each leads to all others.
 fn circles(arrows: &Arrows) -> Vec<BTreeSet<String>> {
     let reach: BTreeMap<&String, BTreeSet<&String>> =
         arrows.keys().map(|file| (file, reachable(arrows, file))).collect();

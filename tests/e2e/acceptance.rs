@@ -1,4 +1,4 @@
-//! Crashes, interrupts, odd input and small machines: the real binary against the real service.
+//! Crashes, interrupts, odd inputs and small machines, with the real binary against the real service.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -21,19 +21,19 @@ fn names(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("v-{i:03}")).collect()
 }
 
-/// A project whose requests go by way of a relay.
+/// Returns a project whose requests go through a relay.
 pub(crate) fn relayed(spec: &str, service: &Service) -> (Project, Recorder) {
     let recorder = Recorder::of(service);
     let mut project = Project::new(spec);
     for (name, value) in &service.environment {
         project.set(name, &recorder.by_way(value));
     }
-    // Descriptors of these tests that lie beside a spec have the service's key.
+    // The descriptors of these tests, which lie beside a spec, use the service's key.
     project.set("PLUMB_ALLOWED_KEYS", "PLUMB_SERVERLESS_API_KEY");
     (project, recorder)
 }
 
-/// Runs a command under a shell that has set its limits first.
+/// Runs a command in a shell that sets limits first.
 fn limited(project: &Project, limits: &str, arguments: &[&str]) -> Ran {
     let plumb = project.command(arguments);
     let mut shell = Command::new("sh");
@@ -54,7 +54,8 @@ fn kill(child: &std::process::Child, signal: &str) {
     assert!(sent.is_ok(), "kill runs");
 }
 
-/// Case 8: dies in the recovery, at each of its writes, three times in a row.
+/// Case 8: a run is killed during its recovery, at each of its writes, three times in a row. A later run
+/// finishes.
 #[test]
 fn killed_in_the_recovery_again_and_again_it_converges() {
     for write in 1..=4 {
@@ -75,8 +76,8 @@ fn killed_in_the_recovery_again_and_again_it_converges() {
     }
 }
 
-/// Cases 1, 4 and 10: dies before and after each write, the last one included; then the lock is
-/// free, and there is nothing to do but what was not done.
+/// Cases 1, 4 and 10: a run is killed before and after each write, including the last one. Then the lock is
+/// free, and a later run does only what was not done.
 #[test]
 fn killed_at_every_write_the_next_run_takes_the_lock_at_once() {
     for moment in ["before", "after"] {
@@ -112,7 +113,8 @@ fn killed_at_every_write_the_next_run_takes_the_lock_at_once() {
     }
 }
 
-/// Case 11: many creates in flight at the kill; the lists that resolve them do not grow with them.
+/// Case 11: a run is killed with many creates under way. The number of lists that the recovery makes does not
+/// grow with them.
 #[test]
 fn one_look_resolves_all_creates_that_were_in_flight() {
     let folder = data();
@@ -121,11 +123,11 @@ fn one_look_resolves_all_creates_that_were_in_flight() {
     let (project, recorder) = relayed(&volumes(32), &service);
     let mut run = project.spawn(&["apply", "-y", "--parallelism", "32"]);
     let posts = |requests: &[Vec<u8>]| requests.iter().filter(|r| r.starts_with(b"POST ")).count();
-    // The service's descriptor bounds how many go at once.
+    // The service's descriptor limits the number of calls at once.
     wait_for("creates in flight", || posts(&recorder.requests()) >= 8);
     run.kill().expect("it runs");
     run.wait().expect("it ends");
-    // What was sent still takes effect.
+    // The calls that were sent still take effect.
     std::thread::sleep(Duration::from_secs(2));
     let before = recorder.requests().len();
     project.run(&["apply", "-y"]).expect(0);
@@ -142,7 +144,7 @@ fn one_look_resolves_all_creates_that_were_in_flight() {
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
 }
 
-/// A type whose lost creates nobody can find: its names may not be changed later.
+/// A descriptor whose lost creates cannot be found, because names may not be changed later.
 pub(crate) const ASKING: &str = r#"
 [provider]
 name = "vault"
@@ -166,8 +168,8 @@ size = { type = "integer", required = true }
 data_center_id = { type = "string", required = true, on_change = "replace" }
 "#;
 
-/// Cases 26, 27 and 78: without a name to find it by, a lost create is a question; what depends on
-/// it waits, the rest goes on, and the answer is held against what is there.
+/// Cases 26, 27 and 78: a lost create without a name to find it by raises a question. Only the resources that
+/// depend on it wait. The person's answer is compared with the live objects.
 #[test]
 fn what_nobody_can_find_is_asked_for_and_blocks_only_itself() {
     let folder = data();
@@ -190,13 +192,13 @@ fn what_nobody_can_find_is_asked_for_and_blocks_only_itself() {
     let mutations = service.mutations().len();
     project.run(&["apply", "-y"]).expect(4);
     assert_eq!(service.mutations().len(), mutations, "nothing was sent again");
-    // Drift says so, too, and a saved plan goes with the doubts that it shows.
+    // Drift reports the doubt, too, and a saved plan goes with the doubts that it shows.
     project.run(&["drift"]).expect(4);
     project.write("plumb.toml", format!("{spec}[resource.value.more]\ninput = 2\n"));
     project.run(&["plan", "--out", "saved"]).expect(4);
     project.run(&["apply", "saved"]).expect(4);
     assert!(project.run(&["state", "list"]).expect(0).stdout.contains("value.more"));
-    // Two that it may be: nobody chooses for the user.
+    // Two objects may be the one of the create, so a person must choose.
     let twin = json!({"name": "v", "size": 10, "dataCenterId": "EU-RO-1"});
     service.request("POST", "/networkvolumes", Some(&twin));
     project.run(&["apply", "-y"]).expect(4);
@@ -210,7 +212,7 @@ fn what_nobody_can_find_is_asked_for_and_blocks_only_itself() {
     assert_eq!(service.list("/networkvolumes").len(), 1);
 }
 
-/// Cases 48 and 49: no room, at whatever write: nothing is called that was not written down.
+/// Cases 48 and 49: the disk is full at any write. Plumb makes no call that it could not write down.
 #[test]
 fn without_room_nothing_is_called_that_is_not_written_down() {
     let mut refused = 0;
@@ -221,7 +223,7 @@ fn without_room_nothing_is_called_that_is_not_written_down() {
         let limit = format!("ulimit -f {blocks}");
         let full = limited(&project, &limit, &["apply", "-y", "--json"]);
         assert!(matches!(full.code, Some(0 | 7)), "{blocks}: {:?} {}", full.code, full.said());
-        // Whatever was begun is also brought to an end, for programs that read along.
+        // The events that begin also end, for programs that read them.
         let told = |event: &str| full.stdout.contains(&format!("\"event\":\"{event}\""));
         assert_eq!(told("run_started"), told("run_finished"), "{blocks}: {}", full.said());
         if full.code == Some(7) {
@@ -238,7 +240,7 @@ fn without_room_nothing_is_called_that_is_not_written_down() {
     assert!(refused >= 3, "only {refused} had no room");
 }
 
-/// Case 70: two states in one account, with the same names.
+/// Case 70: two states share one account, with the same names.
 #[test]
 fn two_states_in_one_account_leave_each_other_alone() {
     let folder = data();
@@ -264,7 +266,7 @@ fn two_states_in_one_account_leave_each_other_alone() {
     two.run(&["plan", "--detailed-exitcode"]).expect(0);
 }
 
-/// Cases 75 and 77: a plan is applied once, and where it was made.
+/// Cases 75 and 77: a plan is applied only once, and only in the place where it was made.
 #[test]
 fn a_saved_plan_is_applied_once_and_to_its_own_account() {
     let folder = data();
@@ -279,7 +281,7 @@ fn a_saved_plan_is_applied_once_and_to_its_own_account() {
         assert_eq!(service.mutations().len(), mutations, "{said}");
         project.write("plumb.toml", volumes(3));
         project.run(&["plan", "--out", "plan.json"]).expect(0);
-        // Another state: the plan is not its own.
+        // The plan is refused for another state.
         let other = Project::with(&volumes(3), &service);
         other.write("plan.json", std::fs::read(project.path("plan.json")).unwrap());
         other.run(&["apply", "-y"]).expect(0);
@@ -287,7 +289,7 @@ fn a_saved_plan_is_applied_once_and_to_its_own_account() {
         other.run(&["apply", "plan.json", "-y"]).expect(3);
         assert_eq!(service.mutations().len(), mutations);
     }
-    // The same objects under another key are another account.
+    // The same objects with another key count as another account.
     let service = Service::logged(folder.path(), "another-key-77c");
     for (name, value) in &service.environment {
         project.set(name, value);
@@ -298,7 +300,7 @@ fn a_saved_plan_is_applied_once_and_to_its_own_account() {
     assert_eq!(service.mutations().len(), mutations);
 }
 
-/// Case 83: the key stops working in the middle.
+/// Case 83: the key stops working in the middle of a run.
 #[test]
 fn a_key_that_stops_working_ends_the_run_and_loses_nothing() {
     let folder = data();
@@ -322,7 +324,7 @@ fn a_key_that_stops_working_ends_the_run_and_loses_nothing() {
     assert_eq!(service.names("/networkvolumes"), names(40));
 }
 
-/// Case 84: everything is gone at once: a question, and no plan to make it all again.
+/// Case 84: all objects are gone at once. Plumb asks, and does not plan to make them again.
 #[test]
 fn everything_gone_at_once_is_a_question() {
     let folder = data();
@@ -356,7 +358,7 @@ fn everything_gone_at_once_is_a_question() {
     assert!(other.mutations().is_empty());
 }
 
-/// The question names what is gone, and leaves a way: the rest can be chosen.
+/// The question names the missing objects and shows a way on: the user can choose the other objects.
 #[test]
 fn what_is_gone_at_once_is_named_and_the_rest_can_be_chosen() {
     let folder = data();
@@ -390,7 +392,8 @@ fn what_is_gone_at_once_is_named_and_the_rest_can_be_chosen() {
     project.run(&["destroy", "-y", "--target", "template.t"]).expect(0);
 }
 
-/// Case 85: lists that are long, double, incomplete or new: handled, or an error with a reason.
+/// Case 85: lists that are long, have duplicates, are incomplete or have new values are handled, or refused
+/// with a reason.
 #[test]
 fn lists_of_any_shape_are_handled_or_refused() {
     let object = |n: usize| json!({"id": format!("id{n}"), "name": format!("n{n}"), "size": 10, "dataCenterId": "EU-RO-1"});
@@ -405,7 +408,7 @@ fn lists_of_any_shape_are_handled_or_refused() {
         ),
         ("without an id", json!([{"name": "n"}]), 1),
         ("a number for an id", json!([{"id": {}, "name": "n"}]), 1),
-        // It is a stranger's, which keeps nobody from planning.
+        // The object is a stranger's, and does not stop the plan.
         ("a text for a size", json!([{"id": "a", "name": "n", "size": "much"}]), 0),
         ("no list", json!({"data": {}}), 1),
         ("null", json!(null), 1),
@@ -444,7 +447,7 @@ fn lists_of_any_shape_are_handled_or_refused() {
     }
 }
 
-/// Cases 90, 92 and 93: large, wide, deep and circular specs, on a stack of one MiB.
+/// Cases 90, 92 and 93: specs that are large, wide, deep and circular, on a stack of one MiB.
 #[test]
 fn specs_without_measure_are_refused_soon_and_on_a_small_stack() {
     use std::fmt::Write as _;
@@ -477,7 +480,7 @@ fn specs_without_measure_are_refused_soon_and_on_a_small_stack() {
     }
 }
 
-/// Case 91: texts that are no texts, or do not look like what they are.
+/// Case 91: files that are not text, or that are not what they seem to be.
 #[test]
 fn odd_texts_are_errors_with_a_place_or_harmless() {
     for (what, text, code) in [
@@ -504,7 +507,7 @@ fn odd_texts_are_errors_with_a_place_or_harmless() {
     }
 }
 
-/// Case 104: files in each other's place, random bytes, and four GiB of nothing.
+/// Case 104: files that are swapped, random bytes, and a file of four GiB of zeros.
 #[test]
 fn files_that_are_something_else_are_refused_soon() {
     let project = Project::new("[resource.value.a]\ninput = 1\n");
@@ -550,7 +553,7 @@ fn files_that_are_something_else_are_refused_soon() {
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
 }
 
-/// Case 106: nobody reads, or nobody can read well.
+/// Case 106: nobody reads the output, or a reader cannot take it.
 #[test]
 fn terminals_of_any_kind_change_nothing_of_an_apply() {
     let folder = data();
@@ -572,7 +575,7 @@ fn terminals_of_any_kind_change_nothing_of_an_apply() {
         project.run(&["plan", "--detailed-exitcode"]).expect(0);
         project.run(&["destroy", "-y"]).expect(0);
     }
-    // A reader that leaves in the middle.
+    // A reader goes away in the middle.
     let project = Project::with(&volumes(20), &service);
     let mut child = project
         .command(&["apply", "-y", "--json"])
@@ -586,7 +589,7 @@ fn terminals_of_any_kind_change_nothing_of_an_apply() {
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
 }
 
-/// Case 107: one, two or three interrupts at whatever moment.
+/// Case 107: one, two or three interrupts at random moments.
 #[test]
 fn interrupts_at_any_moment_forget_nothing() {
     for round in 0..9_u64 {
@@ -600,7 +603,7 @@ fn interrupts_at_any_moment_forget_nothing() {
             std::thread::sleep(Duration::from_millis(11 * round));
         }
         let code = child.wait().unwrap().code();
-        // Nobody listens for signals in the first moments: then it is a kill.
+        // In its first moments, the process does not listen for signals yet. Then the signal kills it.
         assert!(matches!(code, Some(0 | 4 | 130) | None), "{code:?}");
         project.run(&["apply", "-y"]).expect(0);
         assert_eq!(service.names("/networkvolumes"), names(12), "round {round}");
@@ -608,7 +611,7 @@ fn interrupts_at_any_moment_forget_nothing() {
     }
 }
 
-/// Case 108: what a CI system sends when a job is cancelled, in its own time.
+/// Case 108: the signals that a CI system sends when a job is cancelled, with its pauses.
 #[test]
 fn a_cancelled_job_of_a_ci_system_leaves_nothing_twice() {
     let folder = data();
@@ -629,7 +632,8 @@ fn a_cancelled_job_of_a_ci_system_leaves_nothing_twice() {
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
 }
 
-/// Case 109: few descriptors, little memory, one processor: an error that says so, or success.
+/// Case 109: few file descriptors, little memory, one processor: the command succeeds, or its error says what
+/// is missing.
 #[test]
 fn small_machines_give_an_error_or_a_slow_success() {
     let folder = data();
@@ -644,7 +648,7 @@ fn small_machines_give_an_error_or_a_slow_success() {
         let project = Project::with(&volumes(8), &service);
         let small = limited(&project, limits, &["apply", "-y", "--parallelism", "32"]);
         let known = matches!(small.code, Some(0 | 1 | 4 | 7));
-        // Without memory a process is ended, as by a kill.
+        // A process without memory is ended, as by a kill.
         let ended = small.code.is_none() || small.code == Some(134);
         assert!(
             known || ended && limits.contains("-v"),

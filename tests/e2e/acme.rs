@@ -1,5 +1,5 @@
-//! The example of a provider of one's own, against a small server that speaks its API: names that
-//! the client chooses, PUT, an idempotency key, pages, 409, and a key in a header of its own.
+//! The example of a custom provider, against a small server with its API: names that the client chooses, PUT,
+//! an idempotency key, pages, 409, and a key in a special header.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -13,21 +13,21 @@ use crate::harness::Project;
 
 pub(crate) const KEY: &str = "canary-acme-key";
 const SECRET: &str = "canary-hook-secret";
-/// How many items the server puts on a page.
+/// The number of items on a page of the server.
 const PAGE: usize = 2;
 
-/// What the server knows.
+/// The data and the behaviour of the server.
 #[derive(Default)]
 pub(crate) struct Account {
     pub(crate) buckets: BTreeMap<String, Value>,
     pub(crate) hooks: BTreeMap<String, Value>,
-    /// Names that other accounts have: never listed, and never free.
+    /// The names that other accounts have: never listed, and never free.
     taken: Vec<String>,
-    /// Which hook was made with which key.
+    /// The hooks that were made, by their idempotency keys.
     made: BTreeMap<String, String>,
-    /// How many answers to creates of hooks get lost after their effect.
+    /// The number of answers to creates of hooks that still get lost after their effect.
     lose: usize,
-    /// Whether answers leave out what is empty.
+    /// True if answers leave out empty values.
     terse: bool,
     /// The requests so far: method and path, with the query.
     log: Vec<String>,
@@ -41,7 +41,7 @@ struct Request {
     body: Value,
 }
 
-/// A status and a body.
+/// The status and the body of an answer.
 type Answer = (u16, Value);
 
 fn failure(status: u16, message: &str) -> Answer {
@@ -49,7 +49,7 @@ fn failure(status: u16, message: &str) -> Answer {
 }
 
 impl Account {
-    /// What is answered; none where the answer gets lost.
+    /// Returns the answer to a request; `None` if the answer gets lost.
     fn answer(&mut self, request: &Request) -> Option<Answer> {
         let answer = self.act(request);
         let loses = request.method == "POST" && answer.0 == 201 && self.lose > 0;
@@ -144,7 +144,7 @@ impl Account {
     }
 }
 
-/// A body without what is empty in it, as many libraries write JSON.
+/// Returns a body without its empty values, as many libraries write JSON.
 fn without_empty(body: &Value) -> Value {
     let is_empty = |value: &Value| {
         let empty = [json!(null), json!(false), json!(0), json!(""), json!([]), json!({})];
@@ -160,7 +160,7 @@ fn without_empty(body: &Value) -> Value {
     }
 }
 
-/// The secret can be written and never read.
+/// Returns a hook without its secret, which can be written and never read.
 fn without_secret(hook: &Value) -> Value {
     let mut hook = hook.clone();
     if let Some(fields) = hook.as_object_mut() {
@@ -180,7 +180,7 @@ fn found(object: Option<&Value>) -> Answer {
     }
 }
 
-/// The items after a cursor, and the cursor of the next page.
+/// Returns the items after a cursor, and the cursor of the next page.
 fn page(all: &BTreeMap<String, Value>, query: &BTreeMap<String, String>) -> Value {
     let after = query.get("after").cloned().unwrap_or_default();
     let rest: Vec<(&String, &Value)> = all.iter().filter(|(id, _)| **id > after).collect();
@@ -189,7 +189,7 @@ fn page(all: &BTreeMap<String, Value>, query: &BTreeMap<String, String>) -> Valu
     json!({"items": items, "next": next})
 }
 
-/// The server; its threads end with the test process.
+/// The server. Its threads end with the process of the test.
 pub(crate) struct Server {
     account: Arc<Mutex<Account>>,
     pub(crate) address: String,
@@ -212,7 +212,7 @@ impl Server {
         Self { account, address, host }
     }
 
-    /// One whose answers leave out what is empty.
+    /// Starts a server whose answers leave out empty values.
     pub(crate) fn terse() -> Self {
         let server = Self::start();
         server.with(|account| account.terse = true);
@@ -238,7 +238,7 @@ impl Server {
         look(&mut self.account.lock().expect("no thread panicked"))
     }
 
-    /// The mutating requests so far.
+    /// Returns the mutating requests so far.
     fn mutations(&self) -> Vec<String> {
         self.with(|account| {
             account.log.iter().filter(|line| !line.starts_with("GET")).cloned().collect()
@@ -356,7 +356,7 @@ fn a_conflict_is_said_and_nothing_is_taken_over() {
     assert!(failed.stderr.contains("a bucket of this name exists"), "{}", failed.stderr);
     assert!(failed.stderr.contains("somebody has this already"), "{}", failed.stderr);
     assert_eq!(server.mutations(), ["PUT /buckets/reports-of-the-lab?ifAbsent=true"]);
-    // Somebody gave the name up: the same command finishes.
+    // The other account gives the name up, and the same command finishes.
     server.with(|account| account.taken.clear());
     project.run(&["apply", "--yes"]).expect(0);
     assert_eq!(server.with(|account| (account.buckets.len(), account.hooks.len())), (1, 1));
@@ -377,7 +377,7 @@ fn strangers_on_every_page_are_left_alone() {
     assert!(server.with(|account| account.log.iter().any(|line| line == "GET /buckets?after=x-4")));
     project.run(&["destroy", "--yes"]).expect(0);
     assert_eq!(server.with(|account| account.buckets.keys().cloned().collect::<Vec<_>>()), names);
-    // A listed bucket of the wanted name is seen while planning: nothing is called.
+    // A listed bucket with the wanted name is found while planning, and nothing is called.
     server.with(|account| {
         account.buckets.insert("reports-of-the-lab".to_owned(), stranger("reports-of-the-lab"))
     });
@@ -405,7 +405,7 @@ fn a_saved_plan_holds_its_spec_and_its_descriptor() {
     let server = Server::start();
     let project = server.project();
     project.run(&["plan", "--out", "plan.json"]).expect(0);
-    // What the files beside it say by now does not count.
+    // The present content of the files beside the plan does not count.
     project.write("acme.provider.toml", "nothing that can be read");
     project.write("plumb.toml", spec().replace("keep_days = 90", "keep_days = 10"));
     project.run(&["apply", "plan.json"]).expect(0);
@@ -484,7 +484,7 @@ fn mistakes_in_a_descriptor_are_shown_where_they_stand() {
         ),
     ] {
         project.write("plumb.toml", spec().replace("source = \"./acme.provider.toml\"", setting));
-        // What the environment says goes before what the spec says.
+        // The environment overrides the spec.
         let mut command = project.command(&["validate"]);
         command.env_remove("ACME_URL");
         let ran = crate::harness::ran(&command.output().expect("the binary runs"));

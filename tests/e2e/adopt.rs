@@ -1,4 +1,4 @@
-//! What exists and no state knows gets a spec, and is taken over.
+//! `plumb adopt`: writes the spec of existing objects that no state knows, and takes the objects over.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::harness::{Project, Service, data};
 
 const TOKEN: &str = "canary-token-5d1e";
 
-/// Makes an object as a stranger would; returns its id.
+/// Makes an object without Plumb. Returns its id.
 fn make(service: &Service, collection: &str, body: &Value) -> String {
     let (status, said) = service.request("POST", collection, Some(body));
     assert!((200..300).contains(&status), "{collection} {body}: {said}");
@@ -14,7 +14,7 @@ fn make(service: &Service, collection: &str, body: &Value) -> String {
     made["id"].as_str().unwrap().to_owned()
 }
 
-/// 200 objects of all types, as a team would have made them by hand.
+/// Makes 200 objects of all types, as a team would have made them by hand.
 fn make_many(service: &Service) {
     let registries: Vec<String> = (0..5)
         .map(|at| {
@@ -102,7 +102,7 @@ fn two_hundred_objects_of_all_types_are_adopted_and_the_plan_is_empty() {
     let holds = |secret: &str| written.windows(secret.len()).any(|it| it == secret.as_bytes());
     assert!(!holds(TOKEN) && !adopted.said().contains(TOKEN), "the token is in a file");
 
-    // Five passwords and user names, and five tokens.
+    // There are five passwords, five user names and five tokens.
     assert_eq!(give_variables(&mut project), 15);
     let plan = project.run(&["plan", "--detailed-exitcode"]).expect(0);
     assert!(plan.stdout.contains("No changes"), "{}", plan.said());
@@ -130,7 +130,7 @@ fn some_are_chosen_and_later_ones_refer_to_what_the_spec_has() {
         "gpuTypeIds": ["NVIDIA GeForce RTX 4090"],
     });
     make(&service, "/endpoints", &endpoint);
-    // A folder without a spec is as good as any.
+    // A folder without a spec can be used, too.
     let project = Project::with("", &service);
     std::fs::remove_file(project.path("plumb.toml")).unwrap();
 
@@ -152,14 +152,15 @@ fn some_are_chosen_and_later_ones_refer_to_what_the_spec_has() {
     assert!(spec.contains(&format!("template_id = \"{template}\"")), "{spec}");
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
 
-    // The same file gets more.
+    // The same file gets more blocks.
     project.run(&["adopt", "-y"]).expect(0);
     let more = std::fs::read_to_string(project.path("adopted.plumb.toml")).unwrap();
     assert!(more.starts_with(&spec) && more.contains("[resource.template.worker]"), "{more}");
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
 }
 
-/// A command that ended between the spec and the state leaves imports, which the next apply finishes.
+/// A command that ends between writing the spec and writing the state leaves imports. The next apply finishes
+/// them.
 #[test]
 fn what_was_written_and_not_taken_over_is_finished_by_an_apply() {
     let folder = data();

@@ -1,4 +1,4 @@
-//! The two versions of the service's API: a spec moves from one to the other by one word.
+//! The two versions of the service's API: changing one word moves a spec from one to the other.
 
 use crate::harness::{Project, Service, data};
 use crate::pods::POD;
@@ -36,7 +36,7 @@ scaler_type = "REQUEST_COUNT"
 scaler_value = 2
 "#;
 
-/// The spec for a version, with a pod: an endpoint has an image of its own in the second one.
+/// Returns the spec for a version, with a pod. In the second version, an endpoint has an image of its own.
 fn spec(version: &str) -> String {
     let spec = SPEC.replace("\"v1\"", &format!("\"{version}\"")) + POD;
     let image = "${template.worker.image_name}";
@@ -57,7 +57,7 @@ fn a_spec_moves_to_the_second_version_by_one_word() {
     project.write("plumb.toml", &moved);
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
 
-    // The objects are changed and taken away by the new version.
+    // The new version changes and deletes the objects.
     let changed = spec("v2").replace("worker:1", "worker:2").replace("size = 100", "size = 200");
     project.write("plumb.toml", &changed);
     let before = service.mutations().len();

@@ -1,4 +1,4 @@
-//! Bad input: a clear error each, nothing lost, nothing called, no panic, no hang.
+//! Bad input: each mistake gets a clear error; nothing is lost or called, and no command panics or hangs.
 
 use std::time::{Duration, Instant};
 
@@ -77,7 +77,7 @@ fn variables_of_a_folder() {
          [[variable.size.validation]]\ncondition = \"var.size > 9\"\nmessage = \"At least ten.\"\n\
          [resource.value.a]\ninput = \"${var.size}\"\n",
     );
-    // Without a value, too.
+    // The same holds without a value.
     let ran = project.run(&["validate"]).expect(0);
     assert!(ran.said().contains("note: a variable has no value: `size`"), "{}", ran.said());
     refused(&project, &["plan"], 1, &["error: a variable has no value"]);
@@ -308,7 +308,7 @@ fn keys_and_addresses_that_do_not_work() {
     assert!(service.mutations().is_empty());
 }
 
-/// A server that says one thing to everybody.
+/// Starts a server that gives the same answer to all requests.
 fn answering(page: &'static str) -> std::net::SocketAddr {
     use std::io::{Read as _, Write as _};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -374,7 +374,7 @@ fn options_that_name_no_instance_are_mistakes() {
     refused(&project, &["plan", "--refresh-only", "--replace", "value.a[x]"], 1, &["--replace"]);
 }
 
-/// A backup that was not written whole must not look as if it were.
+/// A backup that could not be written completely must not look complete.
 #[test]
 fn data_that_cannot_be_written_is_a_failure() {
     let project = Project::new("[resource.value.a]\ninput = 1\n");
@@ -394,7 +394,8 @@ fn a_plan_file_that_is_not_there_is_called_one() {
     refused(&project, &["apply", "plan.json"], 1, &["no folder or plan file", "--out FILE"]);
 }
 
-/// What may be planned can be written down and read back, however deep it is.
+/// A value with the greatest depth that a plan allows can be written to a state and a plan file, and read
+/// back.
 #[test]
 fn a_value_as_deep_as_may_be_is_kept() {
     let spec = |levels: usize| {

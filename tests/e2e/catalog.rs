@@ -9,7 +9,7 @@ use crate::harness::Project;
 
 pub(crate) const PASSWORD: &str = "canary-worker-password";
 
-/// A server of the test; it ends with the test.
+/// A server for a test, which ends with the test.
 pub(crate) struct Server {
     child: Child,
     pub(crate) folder: tempfile::TempDir,
@@ -18,7 +18,7 @@ pub(crate) struct Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // RabbitMQ is a tree of processes; all are in the group of the first.
+        // RabbitMQ is a tree of processes; all of them are in the process group of the first one.
         if let Some(group) = rustix::process::Pid::from_raw(self.child.id().cast_signed()) {
             let _ended = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
@@ -26,13 +26,13 @@ impl Drop for Server {
     }
 }
 
-/// A port that was free a moment ago.
+/// Returns a port that was free a moment ago.
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("its address").port()
 }
 
-/// Returns the first of some programs that is there; says that the test is skipped otherwise.
+/// Returns the first of these programs that is installed. If none is, says that the test is skipped.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 pub(crate) fn installed(what: &str, programs: &[&str]) -> Option<PathBuf> {
     let found = programs.iter().map(PathBuf::from).find(|path| path.exists());
@@ -70,7 +70,7 @@ impl Server {
     }
 }
 
-/// The answer that a client other than Plumb gets; none for a failure.
+/// Returns the answer to another client than Plumb; `None` after a failure.
 pub(crate) fn curl(arguments: &[&str]) -> Option<String> {
     let output = Command::new("curl").args(["-sf", "-m", "10"]).args(arguments).output();
     let output = output.expect("curl runs");
@@ -86,7 +86,7 @@ pub(crate) fn spec(project: &Project) -> String {
     std::fs::read_to_string(project.path("plumb.toml")).expect("the spec")
 }
 
-/// Plans, and expects that there is nothing to do.
+/// Plans, and expects that nothing is left to do.
 #[track_caller]
 pub(crate) fn expect_no_change(project: &Project) {
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
@@ -118,7 +118,8 @@ pub(crate) fn rabbitmq() -> Option<Server> {
     Some(server.ready(&["-u", "guest:guest"], "/overview"))
 }
 
-/// Create, change, drift, import, replace and destroy of all types, and an empty plan after each.
+/// Objects of all types are created, changed, imported, replaced and destroyed, with drift; after each step,
+/// a plan is empty.
 #[test]
 fn rabbitmq_is_managed() {
     let Some(server) = rabbitmq() else { return };
@@ -140,7 +141,7 @@ fn rabbitmq_is_managed() {
     assert!(ask("GET", "/bindings/shop", "").contains("order.#"));
     assert!(curl(&["-u", &login, &format!("{}/whoami", server.url)]).is_none(), "it has no tag");
 
-    // A change of each type that has one.
+    // The spec changes an object of each type that can be changed.
     let changed = spec(&project)
         .replace(
             "description = \"The shop\"",
@@ -155,7 +156,7 @@ fn rabbitmq_is_managed() {
     let who = curl(&["-u", &login, &format!("{}/whoami", server.url)]).expect("the user logs in");
     assert!(who.contains("shop-worker"), "an update of tags keeps the password: {who}");
 
-    // Drift, and its end.
+    // Objects are changed outside, and an apply undoes that.
     ask("PUT", "/permissions/shop/shop-worker", r#"{"configure":".*","write":".*","read":".*"}"#);
     let drift = project.run(&["drift"]).expect(2).said();
     assert!(drift.contains("configure"), "{drift}");
@@ -169,7 +170,7 @@ fn rabbitmq_is_managed() {
     project.run(&["import", "queue.mail", "/|mail"]).expect(0);
     expect_no_change(&project);
 
-    // A replace of a queue loses its messages, so it must be allowed.
+    // A replaced queue loses its messages, so the spec must allow the replace.
     let other =
         mail.replace("name = \"mail\"", "name = \"mail\"\narguments = { x-max-length = 5 }");
     project.write("plumb.toml", &other);
@@ -227,7 +228,7 @@ pub(crate) fn powerdns() -> Option<Server> {
     Some(server.ready(&["-H", "X-API-Key: canary-dns-key"], "/zones"))
 }
 
-/// The same for zones, and what stands below them.
+/// Zones and the objects below them are created, changed, imported, replaced and destroyed, too.
 #[test]
 fn powerdns_is_managed() {
     let Some(server) = powerdns() else { return };

@@ -1,4 +1,5 @@
-//! The descriptor of Docker, against a container engine that answers its API: that of the folder of test servers.
+//! The descriptor of Docker, against a container engine with the same API, installed in the folder of test
+//! servers.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -7,7 +8,7 @@ use crate::catalog::{example, expect_no_change, free_port, installed};
 use crate::examples::compare;
 use crate::harness::{Project, wait_for};
 
-/// An engine of the test, which knows its objects by a word in their names.
+/// A container engine for a test. The names of its objects have a word of the test.
 pub(crate) struct Engine {
     service: Child,
     podman: PathBuf,
@@ -25,7 +26,7 @@ impl Drop for Engine {
 }
 
 impl Engine {
-    /// Starts one at a port or at a socket; none where none is installed.
+    /// Starts an engine at a port or at a socket. Returns `None` if none is installed.
     pub(crate) fn start(word: &'static str, at_port: bool) -> Option<Self> {
         let servers = std::env::var_os("PLUMB_TEST_SERVERS").map(PathBuf::from);
         let servers =
@@ -61,7 +62,7 @@ impl Engine {
         Some(engine)
     }
 
-    /// Removes what a test that failed left behind.
+    /// Removes objects that a failed test left behind.
     fn clear(&self) {
         for kind in ["container", "volume", "network"] {
             for name in self.names(kind) {
@@ -70,7 +71,7 @@ impl Engine {
         }
     }
 
-    /// The example, with names of this engine's word.
+    /// Returns a project of the example, with names that have the engine's word.
     pub(crate) fn project(&self) -> Project {
         let mut project = example("docker");
         let spec = std::fs::read_to_string(project.path("plumb.toml")).expect("the spec");
@@ -86,13 +87,13 @@ impl Engine {
         project
     }
 
-    /// Runs the command line of the engine, and returns its output.
+    /// Runs the engine's own command line, and returns its output.
     fn podman(&self, arguments: &[&str]) -> String {
         let output = Command::new(&self.podman).args(arguments).output().expect("podman runs");
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// The names of the objects of a kind that have the word.
+    /// Returns the names of the objects of a kind that have the word.
     fn names(&self, kind: &str) -> Vec<String> {
         let (list, format): (&[&str], _) = match kind {
             "container" => (&["ps", "--all"], "{{.Names}}"),
@@ -102,7 +103,7 @@ impl Engine {
         listed.lines().filter(|name| name.contains(self.word)).map(str::to_owned).collect()
     }
 
-    /// Everything that has the word, sorted.
+    /// Returns the names of all objects that have the word, sorted.
     pub(crate) fn live(&self) -> Vec<String> {
         let of_kind = |kind: &str| {
             let names = self.names(kind).into_iter();
@@ -121,7 +122,8 @@ fn edit(project: &Project, from: &str, to: &str) {
     project.write("plumb.toml", spec.replace(from, to));
 }
 
-/// Create, stop and start, drift, import, replace and destroy of all types, and an empty plan after each.
+/// Objects of all types are created, stopped, started, imported, replaced and destroyed, with drift; after
+/// each step, a plan is empty.
 #[test]
 fn docker_is_managed() {
     let Some(engine) = Engine::start("shop", false) else { return };
@@ -140,7 +142,7 @@ fn docker_is_managed() {
     let word = || engine.podman(&["exec", "shop-worker", "cat", "/data/log"]);
     wait_for("the program", || word() == "canary-greeting\n");
 
-    // It is stopped and started in place, also by somebody else.
+    // The container is stopped and started in place, also outside Plumb.
     let state = || engine.podman(&["inspect", "--format", "{{.State.Status}}", "shop-worker"]);
     edit(&project, "network = \"host\"", "network = \"host\"\nrunning = false");
     project.run(&["apply", "--yes"]).expect(0);
@@ -155,7 +157,7 @@ fn docker_is_managed() {
     project.run(&["apply", "--yes"]).expect(0);
     assert_eq!(state(), "running\n");
 
-    // Everything else is another object. A volume goes only where that is allowed.
+    // Any other change replaces the object. A volume is deleted only if the spec allows that.
     edit(&project, "[\"${volume.data.name}:/data\"]", "[\"${volume.data.name}:/data:rw\"]");
     edit(
         &project,
@@ -171,7 +173,7 @@ fn docker_is_managed() {
     assert!(refused.contains("would lose its data"), "{refused}");
     edit(&project, "name = \"shop-disk\"", "name = \"shop-data\"");
 
-    // What is there is taken over: by name and by id.
+    // Existing objects are taken over, by name and by id.
     engine.podman(&["volume", "create", "shop-old"]);
     let found = engine.podman(&[
         "create",
@@ -199,7 +201,7 @@ fn docker_is_managed() {
     assert_eq!(engine.live(), [""; 0]);
 }
 
-/// An image that is not there, and a name that is taken.
+/// An image that does not exist and a name that is taken are reported.
 #[test]
 fn docker_says_what_is_wrong() {
     let Some(engine) = Engine::start("wrong", false) else { return };

@@ -1,7 +1,7 @@
-//! The descriptors that come with Plumb under trouble: runs are killed, answers get lost and connections are cut. What is
-//! begun again afterwards ends with every object once, and takes everything away again.
+//! The descriptors that come with Plumb under faults: runs are killed, answers get lost and connections are
+//! cut. A later run finishes with each object made exactly once, and a destroy deletes all of them.
 //!
-//! `PLUMB_LONG_TESTS=100 cargo test --release catalog_loops` does as many rounds as one likes.
+//! `PLUMB_LONG_TESTS=100 cargo test --release catalog_loops` runs that many rounds.
 
 use std::time::{Duration, Instant};
 
@@ -10,11 +10,11 @@ use crate::catalog_docker::Engine;
 use crate::harness::{Dice, Project};
 use crate::recording_proxy::{Mood, Recorder};
 
-/// A server behind a relay, and the project that manages it.
+/// A server behind a relay, and a project that manages it.
 struct Trouble<'s> {
     relay: Recorder,
     project: Project,
-    /// The names of everything on the server, sorted.
+    /// Returns the names of all objects on the server, sorted.
     live: Box<dyn Fn() -> Vec<String> + 's>,
 }
 
@@ -31,7 +31,8 @@ impl<'s> Trouble<'s> {
         Self { relay, project, live: Box::new(live) }
     }
 
-    /// As many rounds as asked for: each is applied and destroyed, with kills in both.
+    /// Runs as many rounds as were asked for. In each round, the project is applied and destroyed, with kills
+    /// in both.
     fn rounds(&self) {
         let count = std::env::var("PLUMB_LONG_TESTS").ok().and_then(|text| text.parse().ok());
         let before = (self.live)();
@@ -52,7 +53,8 @@ impl<'s> Trouble<'s> {
         }
     }
 
-    /// Begins a command, kills it at moments that the dice tell, and lets it end, while answers get lost.
+    /// Starts a command again and again and kills it at random moments, then lets it end. Answers get lost
+    /// during all of this.
     fn killed_and_finished(&self, command: &[&str], life: Duration, dice: &mut Dice, what: &str) {
         self.relay.mood(Mood::Lossy, true);
         for _ in 0..=dice.below(2) {

@@ -1,4 +1,4 @@
-//! Checks: after an apply, and by `plumb check`, with real jobs.
+//! Checks after an apply and by `plumb check`, with real jobs.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -111,7 +111,7 @@ assert = "job.output.nothing.inside == 1"
     assert_eq!(health["jobs"]["inQueue"], 0, "what was late is cancelled: {health}");
 }
 
-/// A worker of before the apply is idle, and would answer at once.
+/// The job of a check does not go to an idle worker from before the apply, which would answer at once.
 #[test]
 fn a_check_after_an_apply_is_about_what_was_applied() {
     let data = data();
@@ -155,7 +155,7 @@ fn checks_see_what_is_live() {
     assert!(gone.stdout.contains("is not there"), "{}", gone.stdout);
 }
 
-/// After an apply and on their own, as the plan sees it.
+/// Checks after an apply and by `plumb check` see disabled resources as the plan does.
 #[test]
 fn checks_see_what_is_disabled_as_null() {
     let spec = r#"
@@ -198,7 +198,7 @@ assert = 'value.there.output == "x" && value.some["a"].output == "a"'
     let seen = project.run(&["output", "seen", "--raw"]).expect(0);
     assert_eq!(seen.stdout.trim_end(), r#"[null,null,null,["a","b"],{}]"#);
     project.run(&["check"]).expect(0);
-    // What is wanted and not there is not null.
+    // A resource that the spec wants and that has no object is not null.
     let wanted = project.run(&["check", "--var", "on=true"]).expect(1);
     assert!(wanted.stdout.contains("value.off is not there"), "{}", wanted.stdout);
 }
@@ -225,7 +225,7 @@ message = "it says ${job.error}"
     assert!(said.iter().all(|ran| !ran.said().contains("canary-secret-51c")));
 }
 
-/// A service, or what stands before it, may repeat what it refuses.
+/// The service, or a proxy before it, may repeat a job that it refuses.
 #[test]
 fn a_secret_in_a_job_that_is_refused_is_not_shown() {
     let data = data();
@@ -285,7 +285,7 @@ assert = "false"
 message = "the word hunter-two-52d is the author's own"
 "#;
 
-/// A page, a worker and an API may repeat what no check has sent there.
+/// A page, a worker and an API may repeat a secret that no check sent there.
 #[test]
 fn what_is_secret_is_masked_in_what_a_check_says() {
     let data = data();
@@ -302,7 +302,7 @@ fn what_is_secret_is_masked_in_what_a_check_says() {
     };
     let image = "image_name = \"registry.example/worker:1.0\"\n";
     let mut project = Project::with(&checks(image), &service);
-    // The state knows it by its fingerprint.
+    // The state knows the secret by its fingerprint.
     project.set("PLUMB_VAR_secret", "canary-51c");
     project.run(&["apply", "--yes", "--no-checks"]).expect(0);
     project.set("PLUMB_VAR_secret", "hunter-two-52d");
@@ -382,7 +382,7 @@ assert = "http.status == 200"
     assert!(applied.stderr.contains("failed  refused: "), "{}", applied.stderr);
 }
 
-/// 0.0.0.0 leads to this machine and is not loopback.
+/// The address 0.0.0.0 leads to this machine, and does not count as loopback.
 #[test]
 fn a_secret_in_an_address_goes_to_no_host_of_the_spec() {
     let trap = Recorder::before("127.0.0.1:9".to_owned());
@@ -429,7 +429,7 @@ assert = "true"
     assert_eq!(health["jobs"]["inProgress"], 0, "{health}");
 }
 
-/// The bound of a job holds from its submission on.
+/// The time limit of a job begins with its submission.
 #[test]
 fn a_check_whose_job_is_not_taken_ends_in_time() {
     let data = data();
@@ -451,8 +451,8 @@ assert = "true"
     }
 }
 
-/// The address of a job API with one job, `j1`, that never ends. Looks at it, and its cancel, are
-/// answered with these statuses.
+/// Returns the address of a job API with one job, `j1`, that never ends. `look` and `cancel` are the statuses
+/// of the answers to status requests and to the cancel.
 fn job_api(look: u16, cancel: u16) -> String {
     use std::io::Write as _;
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -478,7 +478,7 @@ fn job_api(look: u16, cancel: u16) -> String {
     url
 }
 
-/// What is said of a job that a check cannot wait for any more is so.
+/// If a check gives up a job, its message says if the job was cancelled, or how to cancel it.
 #[test]
 fn a_job_that_a_check_gives_up_is_cancelled_or_named() {
     let checks = r#"
@@ -513,7 +513,7 @@ fn checks_that_need_nothing_of_each_other_run_at_a_time() {
     use std::io::{Read as _, Write as _};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
-    // Answers only once both have asked.
+    // The server answers only after both checks have sent their requests.
     let server = std::thread::spawn(move || {
         let mut both = [listener.accept().unwrap().0, listener.accept().unwrap().0];
         for socket in &mut both {
@@ -559,7 +559,7 @@ workers_max = 1
 value = "${jsonencode([endpoint.web.base_url, endpoint.web.run_url, endpoint.queue.base_url, endpoint.queue.run_url])}"
 "#;
 
-/// A load balancing endpoint has an address of its workers, and none that takes jobs.
+/// A load balancing endpoint has an address of its workers, and no address for jobs.
 #[test]
 fn a_check_calls_the_workers_of_a_load_balancing_endpoint() {
     let data = data();
@@ -599,7 +599,7 @@ fn a_check_calls_the_workers_of_a_load_balancing_endpoint() {
     }
 }
 
-/// The key goes to the service alone, and what repeats it is not shown.
+/// The key is sent only to the service, and an answer that repeats the key is not shown.
 #[test]
 fn the_key_of_a_check_goes_to_no_other_host() {
     let data = data();

@@ -1,4 +1,4 @@
-//! Two runs at once: one works, the other says who does, or waits; a lock ends with its holder.
+//! Two runs at once: while one works, the other names it or waits for it. A lock ends with its holder.
 
 use std::fmt::Write as _;
 use std::process::{Child, Stdio};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::harness::{Project, Service, data, wait_for};
 
-/// Volumes that follow one another, so that an apply takes a call at a time.
+/// Returns a spec of volumes that depend on one another, so that an apply makes one call at a time.
 fn spec() -> String {
     let mut spec = String::new();
     for n in 0..8 {
@@ -28,7 +28,7 @@ fn slow(data: &std::path::Path) -> Service {
     Service::start(data, &["--fault", "op=mutating,kind=latency:200"])
 }
 
-/// Starts an apply and waits until it is at its calls.
+/// Starts an apply and waits until it makes calls.
 fn begin(project: &Project, service: &Service) -> Child {
     let child = project.spawn(&["apply", "--yes"]);
     wait_for("the first call", || !service.mutations().is_empty());
@@ -66,7 +66,7 @@ fn the_second_says_who_is_at_it_and_a_plan_shows_what_runs() {
     assert!(!plan.contains("plumb resolve"), "what runs is not in doubt:\n{plan}");
     assert!(first.try_wait().expect("it is ours").is_none(), "the first run ended too soon");
     assert!(first.wait().expect("it ends").success());
-    // It has nothing to do, or something to do that the other run has done: it calls nothing.
+    // The plan has nothing to do, or only what the other run has done. The apply makes no calls.
     let applied = project.run(&["apply", "plan.json", "--yes"]);
     assert!(matches!(applied.code, Some(0 | 3)), "{}", applied.said());
     nothing_is_left_to_do(&project, &service);
@@ -138,7 +138,7 @@ fn what_another_run_takes_away_is_no_question_of_the_account() {
     while child.try_wait().unwrap().is_none() {
         for command in ["plan", "drift"] {
             let ran = project.run(&[command]);
-            // The service may be as quick as the looks: then it is the run that is named.
+            // If the service is as quick as the reads, the command gives up and names the run.
             assert!(matches!(ran.code, Some(0 | 2 | 5)), "{:?} {}", ran.code, ran.said());
             assert!(!ran.said().contains("right account"), "{}", ran.said());
             looks += 1;
@@ -182,7 +182,7 @@ fn a_run_that_lost_its_state_says_how_far_it_came() {
     nothing_is_left_to_do(&project, &service);
 }
 
-/// It has read the state before that run, and what is live after it.
+/// The plan reads the state before a run, and the live objects after it.
 #[test]
 fn what_a_run_does_while_a_plan_is_made_is_no_change_from_outside() {
     let folder = data();

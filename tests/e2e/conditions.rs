@@ -1,4 +1,4 @@
-//! Preconditions and postconditions: refused while planning, or judged during the apply.
+//! Preconditions and postconditions: refused while planning, or judged during an apply.
 
 use serde_json::Value;
 
@@ -44,14 +44,14 @@ fn conditions_are_judged_around_the_calls() {
     assert!(planned.contains("verify template.worker"), "{planned}");
     assert!(planned.contains("require endpoint.chat"), "{planned}");
 
-    // A template whose id is too short is made, and what needs it is not.
+    // The template, whose id is too short, is made. The resource that needs it is not.
     let failed = project.run(&["apply", "--yes", "--var", "least=500"]).expect(1);
     assert!(failed.said().contains("is shorter than 500."), "{}", failed.said());
     assert!(failed.said().contains("the postcondition at plumb.toml:11"), "{}", failed.said());
     assert_eq!(project.run(&["state", "list"]).expect(0).stdout, "template.worker\n");
     assert!(service.names("/endpoints").is_empty());
 
-    // By now the id is known: the same is refused before anything is called.
+    // The id is known by now, so the plan refuses the same condition before any call.
     let calls = service.mutations().len();
     let refused = project.run(&["apply", "--yes", "--var", "least=500"]).expect(1);
     assert!(refused.said().contains("`length(self.id)` is "), "{}", refused.said());

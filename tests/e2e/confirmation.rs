@@ -1,4 +1,4 @@
-//! A question on a terminal: what somebody says yes to runs where it still is what was shown.
+//! The question on a terminal: a plan that a user confirms runs only if it is still the one that was shown.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -22,15 +22,15 @@ gpu_ids = "ADA_24"
 idle_timeout = 5
 "#;
 
-/// An apply that asks on a terminal.
+/// An apply that waits for its confirmation on a terminal.
 struct Asked {
     child: Child,
-    /// The other end of its terminal.
+    /// The other end of the terminal.
     keys: File,
 }
 
 impl Asked {
-    /// Starts it, and waits until it asks.
+    /// Starts the apply, and waits until it asks.
     fn start(project: &Project) -> Self {
         let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&keys).unwrap();
@@ -45,7 +45,7 @@ impl Asked {
         Self { child, keys: keys.into() }
     }
 
-    /// Says yes, and returns the exit status.
+    /// Answers yes, and returns the exit status.
     fn yes(mut self) -> Option<i32> {
         self.keys.write_all(b"yes\n").unwrap();
         self.child.wait().unwrap().code()

@@ -1,4 +1,5 @@
-//! The cost of a plan: shown, seen by policies, equal to the prices of the service, and held against its bill.
+//! The cost of a plan: it is shown, policies see it, it equals the service's prices, and it matches the
+//! service's bill.
 
 use std::time::Instant;
 
@@ -41,12 +42,12 @@ fn an_estimate_agrees_with_the_bill() {
         let most = began.elapsed();
         let change = change(&plan, address);
         let hourly = change["cost"]["after"]["hourly_max"].as_f64().unwrap();
-        // The bill leaves out less than a thousand millionth of each of its parts.
+        // The bill rounds each of its parts down by less than a thousand millionth.
         let [least, most] = [least, most].map(|time| hourly * time.as_secs_f64() / 3600.0);
         assert!(billed > least - 1e-7 && billed < most + 1e-7, "{least} < {billed} < {most}");
     }
 
-    // What stays as it is counts, what does not change its cost is not spoken of.
+    // Unchanged resources count in the total, but changes without a change of cost are not mentioned.
     project.write("plumb.toml", SPEC.replace("size = 100", "size = 200"));
     let plan = project.run(&["plan"]).expect(0).stdout;
     assert!(plan.contains("costs 7.00 → 14.00 USD a month\n"), "{plan}");
@@ -73,7 +74,7 @@ fn change<'a>(plan: &'a Value, address: &str) -> &'a Value {
     changes.iter().find(|change| change["address"] == address).unwrap()
 }
 
-/// The prices of the descriptors are those of the catalog.
+/// The prices in the descriptors are those of the catalog.
 #[test]
 fn prices_are_those_of_the_service() {
     let folder = data();

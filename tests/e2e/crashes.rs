@@ -1,10 +1,10 @@
-//! Death at each journal record, lost answers and interrupts: the next apply finishes exactly.
+//! A crash at each journal record, lost answers and interrupts: the next apply does exactly the rest.
 
 use std::time::Duration;
 
 use crate::harness::{Project, Service, data};
 
-/// Volumes, templates and endpoints that use both: 3 × `n` objects.
+/// Returns a spec of volumes, templates, and endpoints that use both: 3 × `n` objects.
 pub(crate) fn spec(n: usize) -> String {
     let keys: Vec<String> = (0..n).map(|i| format!("\"k{i:03}\"")).collect();
     format!(
@@ -37,7 +37,7 @@ workers_max = 1
     )
 }
 
-/// The objects of that spec, and no others: `live` gives the sorted names of a collection.
+/// Expects the objects of that spec and no others. `live` returns the sorted names of a collection.
 pub(crate) fn expect_exactly(live: impl Fn(&str) -> Vec<String>, n: usize, what: &str) {
     for (collection, letter) in [("/networkvolumes", 'v'), ("/templates", 't'), ("/endpoints", 'e')]
     {
@@ -49,7 +49,7 @@ pub(crate) fn expect_exactly(live: impl Fn(&str) -> Vec<String>, n: usize, what:
 #[test]
 fn killed_at_journal_records_it_loses_and_doubles_nothing() {
     let n = 4;
-    // The apply of 12 objects makes some 20 writes; beyond the last one it simply ends.
+    // The apply of 12 objects makes about 20 writes. Beyond the last one, it ends normally.
     for when in ["before", "after"] {
         for write in
             (1..=20).step_by(if std::env::var_os("PLUMB_LONG_TESTS").is_some() { 1 } else { 3 })
@@ -80,7 +80,7 @@ fn lost_answers_and_errors_after_the_effect_double_nothing() {
         let folder = data();
         let service = Service::start(folder.path(), &["--fault", fault]);
         let project = Project::with(&spec(n), &service);
-        // A step that met three faults in a row gives up; the next apply goes on.
+        // A step that meets three faults in a row fails. The next apply continues.
         for _ in 0..6 {
             if project.run(&["apply", "--yes"]).code == Some(0) {
                 break;
@@ -96,7 +96,7 @@ fn interrupted_it_finishes_what_runs_and_says_what_remains() {
     let folder = data();
     let service = Service::start(folder.path(), &["--fault", "op=mutating,kind=latency:40"]);
     let project = Project::with(&spec(30), &service);
-    // Into files: a pipe that nobody reads would stop the plan before its first call.
+    // The output goes to files: a pipe that nobody reads would stop the plan before its first call.
     let out = |name: &str| std::fs::File::create(project.path(name)).unwrap();
     let mut child = project
         .command(&["apply", "--yes"])
@@ -118,7 +118,7 @@ fn interrupted_it_finishes_what_runs_and_says_what_remains() {
     expect_exactly(|it| service.names(it), 30, "after an interrupt");
 }
 
-/// An apply would bring back what a destroy has taken away.
+/// After a stopped destroy, the message names `plumb destroy`: an apply would make the deleted objects again.
 #[test]
 fn a_destroy_that_was_stopped_goes_on_with_a_destroy() {
     let folder = data();
@@ -167,7 +167,8 @@ fn stopped_at_once_it_says_that_calls_are_in_doubt() {
     expect_exactly(|it| service.names(it), 1, "after two interrupts");
 }
 
-/// A run was killed while it gave an object its name: its id is known, and to call it absent would leave it to nobody.
+/// A run was killed while it gave an object its name. The object's id is known, so `--absent` is refused: no
+/// state would have the object then.
 #[test]
 fn what_shows_is_not_called_absent() {
     let folder = data();
@@ -189,7 +190,7 @@ fn what_shows_is_not_called_absent() {
     let refused = project.run(&["resolve", "network_volume.v", "--absent"]).expect(1).stderr;
     let way = format!("`plumb resolve network_volume.v --adopt {id}`");
     assert!(refused.contains("is there") && refused.contains(&way), "{refused}");
-    // Where nothing can be looked at, nothing is believed without a word more.
+    // If the object cannot be read, `--absent` needs `--force`.
     let mut away = Project::new("");
     std::fs::rename(project.path(".plumb"), away.path(".plumb")).unwrap();
     away.write("plumb.toml", std::fs::read(project.path("plumb.toml")).unwrap());

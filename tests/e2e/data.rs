@@ -1,10 +1,10 @@
-//! Data blocks: objects, states and addresses that others made and a spec reads.
+//! Data blocks: a spec reads objects, states and web addresses that others made.
 
 use serde_json::json;
 
 use crate::harness::{Project, Service, data};
 
-/// Makes a volume as another tool would; returns its id.
+/// Makes a volume without Plumb. Returns its id.
 fn volume(service: &Service, name: &str, place: &str) -> String {
     let body = json!({ "name": name, "size": 50, "dataCenterId": place });
     let (status, made) = service.request("POST", "/networkvolumes", Some(&body));
@@ -105,7 +105,7 @@ fn look_ups_of_a_module_are_its_own() {
     assert_eq!(project.run(&["output", "ids", "--json"]).expect(0).json(), json!([eu, us]));
 }
 
-/// A spec whose state another one reads.
+/// A spec whose state another spec reads.
 const NETWORK: &str = r#"
 [variable.token]
 type = "string"
@@ -139,12 +139,12 @@ fn the_outputs_of_another_state_are_read() {
     project.run(&["plan", "--out", "plan.json"]).expect(0);
     project.write("network/plumb.toml", NETWORK.replace("vpc-1", "vpc-2"));
     project.run(&["apply", "network", "--yes"]).expect(0);
-    // What the plan was made of has changed.
+    // The inputs of the plan have changed.
     project.run(&["apply", "plan.json"]).expect(3);
     project.run(&["apply", "--yes"]).expect(0);
     assert_eq!(project.run(&["output", "--raw", "app"]).expect(0).stdout.trim(), "in vpc-2");
 
-    // A state that is damaged or missing is none that is empty.
+    // A damaged or missing state does not count as an empty one.
     project.write(
         "plumb.toml",
         format!("{state}[output.id]\nvalue = \"${{data.state.network.outputs.vpc_id}}\"\n"),
@@ -155,7 +155,7 @@ fn the_outputs_of_another_state_are_read() {
     project.write("network/.plumb/state.json", kept);
     project.run(&["plan"]).expect(0);
 
-    // Of a sensitive output there is only the fingerprint.
+    // Of a sensitive output, only the fingerprint is known.
     let token = "${data.state.network.outputs.token}";
     project.write("plumb.toml", format!("{state}[resource.value.app]\ninput = \"{token}\"\n"));
     let refused = project.run(&["plan"]).expect(1);
@@ -184,7 +184,7 @@ fn the_answer_of_an_address_is_read() {
     project.run(&["validate"]).expect(0);
     let planned = project.run(&["plan", "-v"]).expect(0);
     assert!(!planned.said().contains(&key) && !planned.stdout.contains(&key));
-    // The answer to a secret request is a secret, and the apply has it in clear.
+    // The answer to a request with a secret counts as a secret. The apply has it in clear.
     project.run(&["apply", "--yes"]).expect(0);
     assert_eq!(project.run(&["output", "--raw", "first"]).expect(0).stdout.trim(), "shared");
     assert!(project.run(&["plan"]).expect(0).stdout.contains("No changes."));

@@ -1,4 +1,5 @@
-//! The places of descriptors: a git repository at a revision, and one block for several instances of a provider.
+//! The sources of descriptors: a git repository at a revision, and one block for several instances of a
+//! provider.
 
 use std::path::Path;
 
@@ -6,7 +7,7 @@ use crate::acme;
 use crate::harness::Project;
 use crate::modules::{commit, git};
 
-/// A git repository that holds the descriptor of the example.
+/// Makes a git repository with the descriptor of the example.
 fn repository() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let acme = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/acme/acme.provider.toml");
@@ -17,7 +18,7 @@ fn repository() -> tempfile::TempDir {
     folder
 }
 
-/// A project of the example whose descriptor is in a repository, as `block` says.
+/// Returns a project of the example whose descriptor comes from the repository that `block` names.
 fn project(server: &acme::Server, block: &str) -> Project {
     let project = server.project();
     let spec = std::fs::read_to_string(project.path("plumb.toml")).unwrap();
@@ -44,7 +45,7 @@ fn a_descriptor_in_a_repository_is_fetched_by_init_alone_and_pinned() {
     let lock = std::fs::read_to_string(project.path("plumb.lock")).unwrap();
     assert!(lock.contains("[[repository]]") && lock.contains("digest = \"blake3:"), "{lock}");
 
-    // Everything that knows types knows those of it.
+    // All commands about types know those of the descriptor.
     let listed = project.run(&["provider", "list"]).expect(0).stdout;
     assert!(listed.contains("acme") && listed.contains("the spec"), "{listed}");
     let shown = project.run(&["provider", "show", "acme"]).expect(0).stdout;
@@ -52,7 +53,7 @@ fn a_descriptor_in_a_repository_is_fetched_by_init_alone_and_pinned() {
     let schema = project.run(&["schema", "--spec"]).expect(0).stdout;
     assert!(schema.contains("keep_days"));
 
-    // A plan file holds the descriptor: it is applied where nothing was fetched.
+    // A plan file holds the descriptor, so it can be applied where nothing was fetched.
     project.run(&["plan", "--out", "plan.json"]).expect(0);
     let folder = std::fs::read_dir(project.path(".plumb/modules")).unwrap().next().unwrap();
     let folder = folder.unwrap().path();
@@ -62,7 +63,7 @@ fn a_descriptor_in_a_repository_is_fetched_by_init_alone_and_pinned() {
     std::fs::rename(project.path("elsewhere"), &folder).unwrap();
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
 
-    // Whoever changes what was fetched is told, and a tag that moves is seen when it is fetched anew.
+    // A change of the fetched files is reported, and a moved tag is found at the next fetch.
     let fetched = folder.join("providers/acme.provider.toml");
     let text = std::fs::read_to_string(&fetched).unwrap();
     std::fs::write(&fetched, text.replace("storage.acme.example", "evil.example")).unwrap();
@@ -102,7 +103,7 @@ fn mistakes_in_the_place_of_a_descriptor_are_told() {
         assert!(refused.contains(words), "{block}: {refused}");
         assert!(!refused.contains("unknown resource type"), "{block}: {refused}");
     }
-    // What git cannot do is git's to say.
+    // Errors of git are shown in git's words.
     for (block, words) in [
         (with("\"v1\"", "\"v9\""), "at v9"),
         (with(&url, "file:///nowhere/at/all"), "cannot fetch file:///nowhere/at/all at v1"),
@@ -117,7 +118,7 @@ fn mistakes_in_the_place_of_a_descriptor_are_told() {
     assert!(failed.contains("cannot run `git`") && failed.contains("install git"), "{failed}");
 }
 
-/// Two regions with a server each, and one block for both.
+/// Starts a server for each of two regions. Returns them, and a project with one block for both.
 fn regions() -> (acme::Server, acme::Server, Project) {
     let (eu, us) = (acme::Server::start(), acme::Server::start());
     let mut project = eu.project();
@@ -151,13 +152,13 @@ fn one_block_has_a_provider_for_each_region() {
     let listed = project.run(&["provider", "list"]).expect(0).stdout;
     assert!(listed.contains("acme[\"eu\"]") && listed.contains("acme[\"us\"]"), "{listed}");
 
-    // A saved plan finds the instances again, and drift is seen in the region where it is.
+    // A saved plan uses both instances, and drift is found in the right region.
     us.with(|account| account.buckets.remove("reports-of-us"));
     project.run(&["plan", "--out", "plan.json"]).expect(0);
     project.run(&["apply", "plan.json"]).expect(0);
     assert_eq!(buckets(&us), ["alone-in-us", "reports-of-us"]);
 
-    // An instance stays for as long as the state has objects of it.
+    // An instance is kept as long as the state has objects of it.
     let without_eu = spec.replacen("eu = \"", "xx = \"", 1);
     let gone = without_eu.replace("[\"eu\", \"us\"]", "[\"us\"]");
     project.write("plumb.toml", &gone);
@@ -190,7 +191,7 @@ fn modules_and_keys_choose_among_the_instances_of_a_provider() {
          [resource.bucket.named]\nprovider = \"acme\"\nname = \"named-of-${var.region}\"\nregion = \"north\"\n",
     );
     project.write("plumb.toml", format!("{head}{module}"));
-    // Each instance has a key of its own, and the other one that of all.
+    // One instance has a key of its own, and the other one uses the common key.
     project.set("ACME_KEY_EU", "wrong");
     let refused = project.run(&["plan"]).expect(1).said();
     assert!(refused.contains("this key is not known"), "{refused}");

@@ -1,4 +1,4 @@
-//! Changes made outside are written into the spec.
+//! `plumb drift --write`: changes made outside Plumb are written into the spec.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ gpu_ids = "ADA_24"
 workers_max = "${var.workers}"
 "#;
 
-/// Changes an object as a stranger would.
+/// Changes an object without Plumb.
 fn change(service: &Service, collection: &str, body: &Value) {
     let id = service.list(collection)[0]["id"].as_str().unwrap().to_owned();
     let (status, said) = service.request("PATCH", &format!("{collection}/{id}"), Some(body));
@@ -50,7 +50,7 @@ fn an_accepted_change_is_written_and_the_plan_is_empty_then() {
     let said = drift.said();
     assert!(said.contains("plumb.toml:8 network_volume.models: size = 300"), "{said}");
     assert!(said.contains("endpoint.chat: workers_min = 1"), "{said}");
-    // What an expression makes is named with its place and its variable.
+    // A value that an expression makes is named, with its place and its variable.
     assert!(said.contains("`workers_max` of endpoint.chat stays in the spec"), "{said}");
     assert!(said.contains("variable `workers`, so that this gives `2`"), "{said}");
     let expected = SPEC
@@ -70,7 +70,7 @@ fn an_accepted_change_is_written_and_the_plan_is_empty_then() {
         .flat_map(|change| change["causes"].as_array().unwrap())
         .map(|cause| &cause["attribute"])
         .collect();
-    // The worker's environment follows the same variable, and has not changed outside.
+    // The environment of the worker uses the same variable, and did not change outside.
     assert_eq!(causes, ["workers_max"], "{plan}");
     let again = project.run(&["drift", "--write", "--json"]).expect(2).json();
     assert_eq!(again["written"], json!([]), "{again}");

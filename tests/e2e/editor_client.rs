@@ -1,4 +1,4 @@
-//! An editor, as far as `plumb lsp` sees one: messages over stdin and stdout, and texts that are typed into.
+//! The editor's side of `plumb lsp`: it sends messages over stdin and stdout, and edits texts.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -21,9 +21,9 @@ pub(crate) struct Editor<'p> {
     requests: u64,
     /// The open texts, by name, with their versions.
     texts: BTreeMap<String, (String, i64)>,
-    /// The diagnostics of each file as they were shown last.
+    /// The last diagnostics of each file.
     diagnostics: BTreeMap<String, Value>,
-    /// The messages for the person.
+    /// The messages for the user.
     pub(crate) messages: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ fn read(stdout: &mut BufReader<ChildStdout>) -> Option<Value> {
 }
 
 impl<'p> Editor<'p> {
-    /// Starts a server in the folder of a project, and makes it ready.
+    /// Starts a server in the folder of a project, and initialises it.
     pub(crate) fn start(project: &'p Project) -> Self {
         let mut child = project
             .command(&["lsp"])
@@ -98,7 +98,7 @@ impl<'p> Editor<'p> {
         self.send(message);
     }
 
-    /// Asks, and waits for the answer; an error as its message.
+    /// Sends a request and waits for the answer. An error is returned as its message.
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Result<Value, String> {
         let id = self.ask_without_waiting(method, params);
         self.answer(id)
@@ -126,7 +126,7 @@ impl<'p> Editor<'p> {
         }
     }
 
-    /// Takes the next message, and remembers what it shows.
+    /// Takes the next message, and stores what it shows.
     fn next(&mut self, end: Instant) -> Option<Value> {
         let left = end.saturating_duration_since(Instant::now());
         let message = self.incoming.recv_timeout(left).ok()?;
@@ -144,7 +144,7 @@ impl<'p> Editor<'p> {
         Some(message)
     }
 
-    /// Opens a file of the project with a text, which need not be the one on the disk.
+    /// Opens a file of the project with a text, which may differ from the one on the disk.
     pub(crate) fn open(&mut self, name: &str, text: &str) {
         let uri = self.uri(name);
         self.texts.insert(name.to_owned(), (text.to_owned(), 1));
@@ -158,7 +158,7 @@ impl<'p> Editor<'p> {
         self.tell("textDocument/didClose", json!({"textDocument": document}));
     }
 
-    /// Replaces a part of a text, as if typed: only the part is sent.
+    /// Replaces a part of a text, as if typed. Only the changed part is sent.
     pub(crate) fn replace(&mut self, name: &str, old: &str, new: &str) {
         let (text, version) = self.texts[name].clone();
         let at = text.find(old).unwrap_or_else(|| panic!("no {old:?} in {name}"));
@@ -174,7 +174,8 @@ impl<'p> Editor<'p> {
         self.tell("textDocument/didChange", params);
     }
 
-    /// The parameters of a question about the place of a mark `|` in `context`, which stands in the text without it.
+    /// Returns the parameters of a request about a place: the mark `|` in `context`, which stands in the text
+    /// without the mark.
     pub(crate) fn at(&self, name: &str, context: &str) -> Value {
         let text = &self.texts[name].0;
         let mark = context.find('|').expect("a mark");
@@ -183,7 +184,7 @@ impl<'p> Editor<'p> {
         json!({"textDocument": {"uri": self.uri(name)}, "position": position(text, found + mark)})
     }
 
-    /// The labels that are offered at a mark.
+    /// Returns the labels of the completions at a mark.
     pub(crate) fn labels(&mut self, name: &str, context: &str) -> Vec<String> {
         let params = self.at(name, context);
         let list = self.ask("textDocument/completion", params).expect("an answer");
@@ -191,14 +192,14 @@ impl<'p> Editor<'p> {
         items.iter().map(|item| item["label"].as_str().unwrap_or("").to_owned()).collect()
     }
 
-    /// The text that is shown for what stands at a mark; empty where there is none.
+    /// Returns the hover text at a mark; empty if there is none.
     pub(crate) fn hover(&mut self, name: &str, context: &str) -> String {
         let params = self.at(name, context);
         let hover = self.ask("textDocument/hover", params).expect("an answer");
         hover["contents"]["value"].as_str().unwrap_or("").to_owned()
     }
 
-    /// The place of a location: the file, and the words in it as the editor has it or as it is on the disk.
+    /// Returns the file of a location and the words in it, from the editor's text or else from the disk.
     pub(crate) fn words(&self, location: &Value) -> String {
         let uri = location["uri"].as_str().unwrap_or("");
         let folder = self.uri("");
@@ -210,7 +211,7 @@ impl<'p> Editor<'p> {
         format!("{name}:{line} {}", &text[offset(&text, start)..offset(&text, end)])
     }
 
-    /// Applies the changes of a workspace edit, and returns the text of a file after it.
+    /// Returns the text of a file after the changes of a workspace edit.
     pub(crate) fn edited(&self, edit: &Value, name: &str) -> String {
         let mut text = self.texts[name].0.clone();
         let edits = edit["changes"][self.uri(name)].as_array().cloned().unwrap_or_default();
@@ -227,7 +228,7 @@ impl<'p> Editor<'p> {
         text
     }
 
-    /// Waits until the diagnostics of a file are so; each is its place and the first line of its message.
+    /// Waits until a file has these diagnostics: each is its place and the first line of its message.
     pub(crate) fn wait_for(
         &mut self,
         name: &str,
@@ -255,7 +256,7 @@ impl<'p> Editor<'p> {
         all.as_array().into_iter().flatten().map(one).collect()
     }
 
-    /// Ends the session as editors do.
+    /// Ends the session as an editor does.
     pub(crate) fn end(mut self) {
         self.ask("shutdown", Value::Null).expect("an answer");
         self.tell("exit", Value::Null);
@@ -271,7 +272,7 @@ impl Drop for Editor<'_> {
     }
 }
 
-/// The position of a byte: its line, and the UTF-16 units before it.
+/// Returns the position of a byte: its line, and the UTF-16 units before it in that line.
 fn position(text: &str, at: usize) -> Value {
     let before = &text[..at];
     let line = before.matches('\n').count();

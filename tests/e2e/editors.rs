@@ -1,4 +1,4 @@
-//! Editors that people use, with the language server.
+//! Real editors with the language server.
 
 use std::process::Command;
 
@@ -24,7 +24,7 @@ fn neovim_is_an_editor_for_specs() {
     let mut command = Command::new(program);
     command.args(["--headless", "-u", "NONE", "-i", "NONE", "plumb.toml"]);
     command.args(["-c", "luafile session.lua"]);
-    // A session that fails ends, too.
+    // The editor must end, also if the session fails.
     command
         .args(["-c", "cquit"])
         .current_dir(project.path(""))

@@ -1,5 +1,5 @@
-//! Members of a group, which are added and removed one by one: with calls of their own, also after a lost answer and a
-//! refusal in the middle.
+//! Members of a group, which have their own calls to add and remove each one, also after a lost answer and
+//! after a refusal in the middle.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use crate::harness::Project;
 use crate::small_server::{self, Answer, Request};
 
-/// The one group, and the calls that change its members.
+/// The only group, and the calls that changed its members.
 #[derive(Default)]
 struct Group {
     name: Option<String>,
     members: BTreeSet<String>,
     calls: Vec<String>,
-    /// The number of answers that get lost after their effect.
+    /// The number of answers that still get lost after their effect.
     lose: usize,
 }
 
@@ -50,7 +50,7 @@ impl Group {
         }
     }
 
-    /// Members in pages of two.
+    /// Returns a page of two members.
     fn page(&self, request: &Request) -> Answer {
         let number = request.path.split_once("page=").and_then(|(_, text)| text.parse().ok());
         let number: usize = number.unwrap_or(1);
@@ -142,19 +142,19 @@ fn members_come_and_go_one_by_one() {
     assert_eq!(calls(), ["PUT dee", "DELETE ann"]);
     nothing_left();
 
-    // Drift, and its end.
+    // A member is added outside, and an apply removes it.
     world.lock().expect("the group").members.extend(["eve".to_owned()]);
     assert!(project.run(&["drift"]).expect(2).said().contains("eve"));
     apply("members = [\"bo\", \"cy\", \"dee\"]\n", 0);
     assert_eq!(calls(), ["DELETE eve"]);
 
-    // A member in another form is the same one.
+    // A member in another spelling is the same member.
     apply("members = [\"Bo\", \"cy\", \"dee\"]\n", 0);
     apply("members = [\"Bo\", \"cy\", \"dee\", \"flo\"]\n", 0);
     apply("members = [\"bo\", \"cy\", \"dee\"]\n", 0);
     assert_eq!(calls(), ["PUT flo", "DELETE flo"]);
 
-    // A refusal in the middle: what is done is done, and the rest follows.
+    // A member is refused in the middle. The changes before it are done, and the next apply makes the rest.
     let said = apply("members = [\"ann\", \"bo\", \"cy\", \"dee\", \"ghost\", \"zoe\"]\n", 1);
     assert!(said.contains("update failed: \"ghost\": PUT /groups/"), "{said}");
     assert_eq!(calls(), ["PUT ann", "PUT ghost"]);
@@ -162,7 +162,7 @@ fn members_come_and_go_one_by_one() {
     assert_eq!(calls(), ["PUT zoe", "DELETE cy", "DELETE dee"]);
     nothing_left();
 
-    // Two answers are lost. Each change is there in the end, and was not made without need.
+    // Two answers are lost. Each change is made exactly once all the same.
     world.lock().expect("the group").lose = 2;
     project.write("plumb.toml", spec(&url, "members = [\"ann\", \"gus\", \"hal\"]\n"));
     for _ in 0..3 {
@@ -179,7 +179,7 @@ fn members_come_and_go_one_by_one() {
     );
     nothing_left();
 
-    // Members that the spec does not give are left alone; an empty set takes all away.
+    // Members stay as they are if the spec does not give the attribute. An empty set removes all.
     apply("", 0);
     assert_eq!((calls(), members().len()), (Vec::new(), 3));
     apply("members = []\n", 0);

@@ -1,5 +1,5 @@
-//! An API that leaves out of its answers what is empty, as many do: what a spec empties is empty, and
-//! what somebody takes away by hand is missed.
+//! An API that leaves empty values out of its answers, as many do: what the spec empties counts as empty, and
+//! what somebody empties by hand is found.
 
 use serde_json::{Value, json};
 
@@ -78,7 +78,7 @@ fn project(server: &Server) -> Project {
     project
 }
 
-/// Gives both objects these attributes, and applies.
+/// Writes a spec that gives both objects these attributes, and applies it.
 fn want(project: &Project, attributes: &str) {
     let object = |address: &str| format!("[resource.{address}]\nname = \"x\"\n{attributes}");
     let provider = "[provider.acme]\ndescriptor = \"./acme.provider.toml\"\n";
@@ -86,7 +86,7 @@ fn want(project: &Project, attributes: &str) {
     project.run(&["apply", "--yes"]).expect(0);
 }
 
-/// Nothing is left to do, and nobody else did it.
+/// Expects that nothing is left to do and nothing changed outside.
 fn is_still(project: &Project) {
     let plan = project.run(&["plan", "--detailed-exitcode"]).expect(0);
     assert!(plan.stdout.contains("No changes"), "{}", plan.said());
@@ -100,7 +100,7 @@ fn by_hand(server: &Server, change: impl Fn(&mut Value)) {
     });
 }
 
-/// What both objects have there, where it is the same.
+/// Returns the value of an attribute on the server. It must be the same for both objects.
 fn has(server: &Server, name: &str) -> Value {
     let (bucket, hook) =
         server.with(|it| (it.buckets["x"][name].clone(), it.hooks["hook-1"][name].clone()));
@@ -180,6 +180,6 @@ fn what_the_spec_no_longer_gives_is_cleared_as_the_descriptor_says() {
         assert_eq!(has(&server, name), empty, "{name}");
     }
     let (bucket, hook) = server.with(|it| (it.buckets["x"].clone(), it.hooks["hook-1"].clone()));
-    // What is left out of the whole object is gone; a call with changes alone cannot leave it out.
+    // A call with the whole object removes what it leaves out. A call with only changes cannot do that.
     assert_eq!((&bucket["policy"]["depth"], &hook["policy"]["depth"]), (&Value::Null, &json!(2)));
 }

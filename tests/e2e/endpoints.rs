@@ -1,11 +1,11 @@
-//! Endpoints, whose two APIs take and show different things: what a spec gives is there after one
-//! apply, or it is refused before.
+//! Endpoints, whose two APIs take and show different attributes: one apply sets all that the spec gives, or
+//! the plan refuses it.
 
 use serde_json::Value as Json;
 
 use crate::harness::{Project, Service, data};
 
-/// An endpoint with these attributes, and the template that it runs.
+/// Returns a spec of an endpoint with these attributes, and of its template.
 fn spec(endpoint: &str) -> String {
     format!(
         "[resource.template.worker]\nname = \"worker\"\nimage_name = \"i:1\"\nis_serverless = true\n\n\
@@ -13,7 +13,7 @@ fn spec(endpoint: &str) -> String {
     )
 }
 
-/// Applies, and looks that nothing is left to do.
+/// Applies a spec, and expects that nothing is left to do.
 #[track_caller]
 fn settles(project: &Project, spec: &str) {
     project.write("plumb.toml", spec);
@@ -27,7 +27,8 @@ fn endpoint(service: &Service) -> Json {
     endpoints[0].clone()
 }
 
-/// What another API shows of the object is nothing that its own calls need to take.
+/// An apply finishes a half-made endpoint, although the other API shows attributes that its own calls do not
+/// take.
 #[test]
 fn a_create_by_types_that_was_refused_halfway_is_finished() {
     let folder = data();
@@ -44,7 +45,7 @@ fn a_create_by_types_that_was_refused_halfway_is_finished() {
     project.run(&["destroy", "--yes"]).expect(0);
 }
 
-/// Its calls have no place for types, and another program has: that sends them.
+/// The calls of the half-made endpoint have no place for types. The calls of another program send them.
 #[test]
 fn a_create_by_pools_that_was_refused_halfway_becomes_one_by_types() {
     let folder = data();
@@ -59,7 +60,7 @@ fn a_create_by_pools_that_was_refused_halfway_becomes_one_by_types() {
     assert_eq!(made["gpuTypeIds"], serde_json::json!(["NVIDIA A40"]));
 }
 
-/// Types that are wanted of an endpoint by pools change its pools: both cannot be as the spec has them.
+/// Setting types of an endpoint by pools changes its pools. The plan refuses to have both as the spec says.
 #[test]
 fn pools_beside_new_types_are_refused_while_planning() {
     let folder = data();
@@ -79,7 +80,7 @@ fn pools_beside_new_types_are_refused_while_planning() {
     settles(&project, &spec(&format!("{types}idle_timeout = 42\n")));
     settles(&project, &spec("gpu_type_ids = [\"NVIDIA L4\"]\nidle_timeout = 42\n"));
     assert_eq!(endpoint(&service)["gpuTypeIds"], serde_json::json!(["NVIDIA L4"]));
-    // Pools in their place are another endpoint.
+    // An endpoint by types cannot get pools in place.
     project.write("plumb.toml", spec(pools));
     let said = project.run(&["plan"]).expect(1).said();
     assert!(said.contains("cannot get gpu_ids in place"), "{said}");
@@ -105,7 +106,7 @@ fn what_rest_has_no_word_for_is_refused_while_planning() {
     refused(&project);
     settles(&project, &by_types("OFF"));
     assert_eq!(endpoint(&service)["flashboot"], false);
-    // Where there is a word for it, it is as good as any.
+    // For an endpoint by pools, the API has a word for this value.
     let by_pools = spec("gpu_ids = \"ADA_24\"\nflash_boot_type = \"PRIORITY_FLASHBOOT\"\n");
     settles(&Project::with("", &service), &by_pools.replace("worker\"\nimage", "w2\"\nimage"));
 }
@@ -125,13 +126,13 @@ fn cpu_workers_are_had_without_gpus() {
     let said = project.run(&["plan"]).expect(1).said();
     assert!(said.contains("without GPUs wants instance_ids"), "{said}");
     settles(&project, &spec(&cpus.replace("2-4", "4-8")));
-    // A part that is empty is a slip.
+    // An empty part of the list is a mistake.
     project.write("plumb.toml", spec("gpu_ids = \"ADA_24,\"\n"));
     let said = project.run(&["plan"]).expect(1).said();
     assert!(said.contains("gpu_ids is an empty text"), "{said}");
 }
 
-/// What is there without GPUs, because no pool has its types, goes on living.
+/// An endpoint that shows no GPUs, because no pool has its types, is kept and updated.
 #[test]
 fn types_that_no_pool_has_are_no_endpoint_without_gpus() {
     let folder = data();
@@ -155,7 +156,7 @@ size = 5
 data_center_id = "US-KS-2"
 "#;
 
-/// The names of the volumes that the endpoint mounts beside its first.
+/// Returns the names of the volumes that the endpoint mounts beside its first one.
 fn volumes(service: &Service) -> Vec<String> {
     let ids = endpoint(service)["networkVolumeIds"].clone();
     let volumes = service.list("/networkvolumes").into_iter();
@@ -177,7 +178,7 @@ fn the_volumes_of_a_spec_stay_when_the_first_one_changes() {
         settles(&project, &with(&lines));
         assert_eq!(volumes(&service), ["a", "b"], "{lines}");
     }
-    // Where the spec is silent about them, what becomes of them is the service's.
+    // If the spec does not mention the other volumes, the service decides about them.
     project.write("plumb.toml", with(&first("a")));
     let plan = project.run(&["plan", "--json"]).expect(0).json();
     let change = plan["changes"].as_array().unwrap().iter();
@@ -186,7 +187,8 @@ fn the_volumes_of_a_spec_stay_when_the_first_one_changes() {
     settles(&project, &with(&first("a")));
 }
 
-/// An empty text is how a spec says that there is to be none: leaving it out keeps what is there.
+/// An empty text in the spec means that there is to be none. Without the attribute, the object keeps its
+/// value.
 #[test]
 fn what_is_mounted_or_bound_is_let_go_by_an_empty_text() {
     let folder = data();
@@ -221,7 +223,7 @@ fn what_is_mounted_or_bound_is_let_go_by_an_empty_text() {
                 spec(&format!("{hardware}\n{}", lines.collect::<String>())) + VOLUMES
             };
             let (all, none) = (with(&str::to_owned), with(&|_| String::new()));
-            // From the first call on, and of what was there.
+            // An empty text works in the create, and for values that the endpoint has.
             settles(&project, &none);
             settles(&project, &all);
             assert_eq!(endpoint(&service)["dataCenterIds"], serde_json::json!(["EU-RO-1"]));
@@ -256,7 +258,7 @@ fn a_template_lets_go_of_its_credential() {
     }
 }
 
-/// Whoever refers to nothing is told to what.
+/// A reference to a missing object is named in the error.
 #[test]
 fn an_id_that_leads_nowhere_is_named() {
     let folder = data();
@@ -265,7 +267,7 @@ fn an_id_that_leads_nowhere_is_named() {
     let project = Project::with(&format!("[resource.endpoint.e]\n{endpoint}"), &service);
     let said = project.run(&["apply", "-y"]).expect(1).stderr;
     assert!(said.contains("template \"nosuchtempl\" not found"), "{said}");
-    // One that is a secret of the spec is not.
+    // A secret id is not shown.
     let secret = "[variable.t]\ntype = \"string\"\nsensitive = true\ndefault = \"nosuchtempl\"\n";
     let endpoint = endpoint.replace("nosuchtempl", "${var.t}");
     project.write("plumb.toml", format!("{secret}[resource.endpoint.e]\n{endpoint}"));

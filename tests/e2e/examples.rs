@@ -1,22 +1,21 @@
-//! The examples: each one is valid, its plan is the text beside it, and it can be applied and taken
-//! away again.
+//! The examples: each one is valid, its plan equals the text beside it, and it can be applied and destroyed.
 //!
-//! `plan.txt` is the plan without options, `plan-NAME.txt` the one with `--var-file
-//! NAME.vars.toml`. `UPDATE_EXAMPLES=1 cargo test` writes them anew. The example of a provider of
-//! one's own has a server, and a test, of its own.
+//! `plan.txt` is the plan without options, `plan-NAME.txt` the one with `--var-file NAME.vars.toml`.
+//! `UPDATE_EXAMPLES=1 cargo test` writes these files again. The example of a custom provider has its own
+//! server and test.
 
 use std::path::{Path, PathBuf};
 
 use crate::harness::{Project, Service};
 
-/// What stands in the texts for the address of the service, whose port is another each time.
+/// The address in the kept texts, in place of the service's address, whose port differs each time.
 const ADDRESS: &str = "http://127.0.0.1:8080";
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
 }
 
-/// The names in a folder, sorted.
+/// Returns the names in a folder, sorted.
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("the folder can be read");
     let mut names: Vec<String> = entries
@@ -26,8 +25,8 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A copy of an example, so that nothing is left behind beside it, and a service over the data of its
-/// folder.
+/// Returns a copy of an example, so that nothing is left in its folder, and a service with its data in the
+/// copy.
 fn copy(example: &str) -> (Project, Service) {
     let from = folder().join(example);
     let text = |name: &str| std::fs::read_to_string(from.join(name)).expect("a file of an example");
@@ -43,7 +42,7 @@ fn copy(example: &str) -> (Project, Service) {
     (project, service)
 }
 
-/// Each plan of an example: the file with its text, and the options that lead to it.
+/// Returns the plans of an example: for each, the file with its text, and its options.
 fn plans(example: &str) -> Vec<(String, Vec<String>)> {
     let of_variables = names(&folder().join(example)).into_iter().filter_map(|name| {
         let plan = format!("plan-{}.txt", name.strip_suffix(".vars.toml")?);
@@ -69,14 +68,14 @@ fn check(example: &str) {
     }
 }
 
-/// The plan with an address that stays.
+/// Returns a plan with the fixed address in place of the service's.
 fn readable(plan: &str, service: &Service) -> String {
     let rest = &service.environment["PLUMB_SERVERLESS_REST_URL"];
     let base = rest.strip_suffix("/v1").expect("the address ends with the version");
     plan.replace(base, ADDRESS)
 }
 
-/// Compares a plan with the text that an example keeps.
+/// Compares a plan with the text that is kept for the example.
 #[track_caller]
 pub(crate) fn compare(example: &str, file: &str, text: &str) {
     let golden = folder().join(example).join(file);
@@ -126,7 +125,7 @@ fn environments() {
     check("environments");
 }
 
-/// `prevent_destroy` holds in prod, and in dev it does not.
+/// In prod, `prevent_destroy` protects an object; in dev, it does not.
 #[test]
 fn environments_protects_prod_alone() {
     let (dev, _dev_service) = copy("environments");
@@ -142,7 +141,7 @@ fn environments_protects_prod_alone() {
     assert_eq!(service.mutations().len(), before, "nothing was called");
 }
 
-/// Three environments, each with a state and a plan of its own, share the modules beside them.
+/// Three environments share the modules beside them. Each has its own state and plan.
 #[test]
 fn team() {
     for (environment, objects) in [("dev", 9), ("staging", 10), ("prod", 10)] {
@@ -171,7 +170,7 @@ fn glue() {
     check("glue");
 }
 
-/// Another release replaces the stamp and updates what follows from it.
+/// A new release replaces the stamp and updates the objects that depend on it.
 #[test]
 fn glue_replaces_with_a_release() {
     let (project, _service) = copy("glue");
@@ -185,14 +184,14 @@ fn glue_replaces_with_a_release() {
     );
 }
 
-/// Each TOML block of the page about the language is a spec of its own, and can be applied.
+/// Each TOML block of the page about the language is a complete spec, and can be applied.
 #[test]
 fn the_specs_of_the_language_page_are_valid() {
     for block in toml_blocks("spec.md") {
         let project = Project::new(&block);
         project.write("prompt.txt", "say hello\n");
         project.run(&["validate"]).expect(0);
-        // A remote state needs a server: its block is validated and not planned.
+        // A remote state needs a server, so its block is validated and not planned.
         if block.contains("[state]") {
             continue;
         }
@@ -201,7 +200,7 @@ fn the_specs_of_the_language_page_are_valid() {
     }
 }
 
-/// Each TOML block of the page for people who come from Terraform is a spec beside the modules of the team.
+/// Each TOML block of the page about Terraform is a spec, with the modules of the team beside it.
 #[test]
 fn the_specs_of_the_page_about_terraform_are_valid() {
     for block in toml_blocks("from-terraform.md") {
@@ -216,7 +215,7 @@ fn the_specs_of_the_page_about_terraform_are_valid() {
     }
 }
 
-/// The TOML blocks of a page.
+/// Returns the TOML blocks of a page.
 fn toml_blocks(page: &str) -> Vec<String> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(page);
     let page = std::fs::read_to_string(page).expect("a page");
@@ -227,7 +226,7 @@ fn toml_blocks(page: &str) -> Vec<String> {
     blocks
 }
 
-/// The page about planning gives every reason in the words of a plan.
+/// The page about planning has every reason in the words of a plan.
 #[test]
 fn the_page_of_planning_has_every_reason() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -243,7 +242,7 @@ fn the_page_of_planning_has_every_reason() {
     assert!(missing.is_empty(), "docs/planning-behaviours.md lacks {missing:#?}");
 }
 
-/// Links of the pages lead to files, and to headings where they name one.
+/// The links of the pages lead to existing files and headings.
 #[test]
 fn links_of_the_pages_lead_somewhere() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

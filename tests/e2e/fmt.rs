@@ -1,4 +1,4 @@
-//! `plumb fmt`: files in one layout.
+//! `plumb fmt`: formats files.
 
 use std::path::Path;
 
@@ -49,7 +49,7 @@ fn what_is_no_toml_is_said_with_its_line_and_stays() {
     assert!(said.contains("there is no spec in empty"), "{said}");
 }
 
-/// So have the specs that Plumb writes.
+/// The specs that Plumb writes have the layout of `plumb fmt`.
 #[test]
 fn the_examples_have_the_layout() {
     let written = Project::new("");

@@ -1,5 +1,5 @@
-//! The descriptor of GitHub, against a server that keeps what it is sent, with a proxy before it that checks each request
-//! and each answer against the published description. Where the proxy is not installed, the tests say so, and run
+//! The descriptor of GitHub, against a server that stores what it gets. A proxy before it checks each request
+//! and each answer against the published description. If the proxy is not installed, the tests say so and run
 //! without it.
 
 use std::collections::BTreeSet;
@@ -26,7 +26,8 @@ fn in_servers(name: &str) -> Option<PathBuf> {
     installed("prism", &[folder.join(name).to_str().expect("a path")])
 }
 
-/// The description with some of its paths, and what these refer to: the proxy reads all of it for ten seconds.
+/// Returns the parts of the description that the tests use: the proxy would need ten seconds to read all of
+/// it.
 fn part_of(description: &Path) -> Value {
     let text = std::fs::read_to_string(description).expect("the description");
     let mut whole: Value = serde_json::from_str(&text).expect("JSON");
@@ -68,7 +69,7 @@ fn without_examples(value: &mut Value) {
     }
 }
 
-/// Collects what a part of a document refers to, and what that refers to.
+/// Collects all parts of a document that a part refers to, directly or indirectly.
 fn references(whole: &Value, part: &Value, found: &mut BTreeSet<String>) {
     if let Some(reference) = part["$ref"].as_str()
         && found.insert(reference.to_owned())
@@ -83,7 +84,7 @@ fn references(whole: &Value, part: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The proxy before a server. It refuses what the description does not allow, in requests and in answers.
+/// Starts the proxy before a server. It refuses requests and answers that the description does not allow.
 fn prism(upstream: &str) -> Option<Server> {
     let program = in_servers("node_modules/.bin/prism")?;
     let description = in_servers("github.json")?;
@@ -104,11 +105,11 @@ fn bearer() -> String {
 const VERSION: &str = "X-GitHub-Api-Version: 2022-11-28";
 
 impl Server {
-    /// Expects that the proxy had nothing to say against a request or an answer.
+    /// Expects that the proxy found no fault with a request or an answer.
     #[track_caller]
     fn expect_no_violation(&self) {
         let log = std::fs::read_to_string(self.folder.path().join("output")).expect("the log");
-        // A line for each request goes before those about it.
+        // The log has a line for each request before the lines about it.
         let about = |line: &&str| line.contains("Violation") || line.contains("Forwarding");
         let lines: Vec<&str> = log.lines().filter(about).collect();
         assert!(!lines.iter().any(|line| line.contains("Violation")), "{lines:#?}");
@@ -124,7 +125,7 @@ fn project(url: &str) -> Project {
     project
 }
 
-/// A spec of the test, its organisation, and the proxy that its calls pass, where there is one.
+/// A spec of the test, its organisation, and the proxy for its calls, if it is installed.
 struct Managed {
     project: Project,
     world: Arc<Mutex<Organisation>>,
@@ -147,12 +148,12 @@ impl Managed {
         self.world.lock().expect("the organisation")
     }
 
-    /// Something of the one repository.
+    /// Returns a value of the only repository.
     fn shop(&self, look: impl Fn(&Repository) -> &Value) -> Value {
         look(&self.world().repositories[0]).clone()
     }
 
-    /// Runs a command, and expects that the proxy had nothing to say, and then the status.
+    /// Runs a command. Expects that the proxy found no fault, and then the exit status.
     #[track_caller]
     fn run(&self, arguments: &[&str], status: i32) -> String {
         let ran = self.project.run(arguments);
@@ -162,7 +163,7 @@ impl Managed {
         ran.expect(status).said()
     }
 
-    /// Applies another spec, after which nothing is left to do.
+    /// Applies another spec. Expects that nothing is left to do.
     #[track_caller]
     fn apply(&self, spec: &str) -> String {
         self.project.write("plumb.toml", spec);
@@ -185,7 +186,7 @@ impl Managed {
         assert_eq!(self.shop(|it| &it.secrets["DEPLOY_KEY"]["encrypted_value"]), SEALED);
     }
 
-    /// A change of each type. The label keeps its id.
+    /// Changes an object of each type. The label keeps its id.
     fn change(&self) -> String {
         let label = self.shop(|it| &it.labels["urgent"]["id"]);
         let text = spec(&self.project)
@@ -208,7 +209,7 @@ impl Managed {
         text
     }
 
-    /// Drift, and its end.
+    /// Changes objects outside Plumb, and expects that drift shows that and an apply undoes it.
     fn drift(&self, text: &str) {
         {
             let shop = &mut self.world().repositories[0];
@@ -225,7 +226,7 @@ impl Managed {
         assert_eq!(self.shop(|it| &it.variables["REGION"]["value"]), "eu-2");
     }
 
-    /// A label that a new repository has from the start is refused, and then taken over.
+    /// Expects that a label which a new repository has from the start is refused, and can be taken over.
     fn take_over(&self, text: &str) {
         let label = json!({"id": 999, "node_id": "L", "url": "https://api.github.com/x", "name": "bug", "color": "d73a4a", "description": null, "default": true});
         self.world().repositories[0].labels.insert("bug".to_owned(), label);
@@ -237,7 +238,7 @@ impl Managed {
         self.run(&["plan", "--detailed-exitcode"], 0);
     }
 
-    /// A variable of another name is another one. The repository keeps its name.
+    /// Expects that a variable with another name is another object, and that a repository is not renamed.
     fn rename(&self, text: &str) {
         self.apply(&text.replace("\"REGION\"", "\"PLACE\""));
         let variables: Vec<String> =
@@ -248,7 +249,7 @@ impl Managed {
         assert!(refused.contains("the repository shop is not renamed"), "{refused}");
     }
 
-    /// What the state forgets is taken over by its id.
+    /// Lets the state forget each object, and takes it over again by its id.
     fn forget(&self, text: &str) {
         self.apply(text);
         let team = self.world().teams[0]["id"].to_string();
@@ -267,7 +268,8 @@ impl Managed {
     }
 }
 
-/// Create, change, drift, import, replace and destroy of all types, and an empty plan after each.
+/// Objects of all types are created, changed, imported, replaced and destroyed, with drift; after each step,
+/// a plan is empty.
 #[test]
 fn github_is_managed() {
     let managed = Managed::start();
@@ -303,7 +305,7 @@ fn expect_all_calls(log: &[String]) {
     assert!(made.len() > 25 && missing.is_empty(), "{} made; not made: {missing:#?}", made.len());
 }
 
-/// The proxy says what is wrong with a request that the description does not allow, so its silence means something.
+/// The proxy reports a request that the description does not allow, so its silence proves something.
 #[test]
 fn a_request_of_another_form_is_found() {
     let (upstream, _world) = small_server::start(Organisation::answer);

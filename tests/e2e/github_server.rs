@@ -1,5 +1,5 @@
-//! A server that keeps an organisation of GitHub, in answers of the published form. Its links are paths, so that they
-//! lead through the proxy before it.
+//! A server for an organisation of GitHub, with answers of the published form. Its links have no host, so
+//! that they lead through the proxy before it.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ const PAGE: usize = 2;
 pub(crate) struct Organisation {
     pub(crate) repositories: Vec<Repository>,
     pub(crate) teams: Vec<Value>,
-    /// The members of the one team.
+    /// The members of the only team.
     pub(crate) members: Vec<String>,
-    /// The last id that was given.
+    /// The last id that the server gave.
     ids: u64,
-    /// Methods and paths so far.
+    /// The methods and paths of the requests so far.
     pub(crate) log: Vec<String>,
 }
 
-/// A repository, and what stands below it: by collection and name.
+/// A repository and the objects in it, by collection and name.
 #[derive(Default)]
 pub(crate) struct Repository {
     pub(crate) own: Value,
@@ -54,7 +54,7 @@ fn missing() -> Answer {
     answer(404, &json!({"message": "Not Found", "documentation_url": "https://docs.github.com"}))
 }
 
-/// A page of a list, with a link to the next one.
+/// Returns a page of a list, with a link to the next page.
 fn page(request: &Request, items: &[Value], inside: Option<&str>) -> Answer {
     let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
     let number = query.split('&').find_map(|pair| pair.strip_prefix("page="));
@@ -72,7 +72,7 @@ fn page(request: &Request, items: &[Value], inside: Option<&str>) -> Answer {
     answer
 }
 
-/// Adds texts under names, as addresses of GitHub are.
+/// Adds web addresses under these names, as objects of GitHub have them.
 fn with_addresses(mut object: Value, names: &[&str]) -> Value {
     for name in names {
         object[name] = "https://api.github.com/x".into();
@@ -152,7 +152,7 @@ const OF_REPOSITORY: [&str; 44] = [
     "homepage",
 ];
 
-/// A repository as it begins.
+/// Returns a new repository.
 fn repository(id: u64, body: &Value) -> Value {
     let mut repository =
         with_addresses(json!({"id": id, "node_id": "R", "owner": user()}), &OF_REPOSITORY);
@@ -174,7 +174,7 @@ fn repository(id: u64, body: &Value) -> Value {
     repository
 }
 
-/// Changes a repository: an empty text is none.
+/// Changes a repository. An empty text removes the value.
 fn change(repository: &mut Value, body: &Value) {
     merge(repository, body);
     for name in ["description", "homepage"] {
@@ -187,7 +187,7 @@ fn change(repository: &mut Value, body: &Value) {
     repository["private"] = (repository["visibility"] != "public").into();
 }
 
-/// A repository as lists show it: without some of its settings.
+/// Returns a repository as lists show it: without some of its settings.
 fn in_list(repository: &Value) -> Value {
     let mut shown = repository.clone();
     let names = [
@@ -232,7 +232,7 @@ fn team(id: u64, body: &Value) -> Value {
     team
 }
 
-/// The rules of a branch as they are shown, of what was sent.
+/// Returns the protection rules of a branch as the API shows them, from the request.
 fn protection(body: &Value, teams: &[Value]) -> Value {
     let url = "https://api.github.com/x";
     let mut shown = json!({"url": url});

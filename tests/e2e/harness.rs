@@ -1,4 +1,4 @@
-//! A folder with a spec, a service of its own, and the `plumb` binary.
+//! The harness of the tests: a folder with a spec, a service for it, and the `plumb` binary.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// The key of every service in these tests: whatever prints it is caught.
+/// The key of every service in these tests. It is searched for in all output.
 pub(crate) const KEY: &str = "canary-key-7f3a9";
 
-/// A running `plumb serve`; killed when dropped.
+/// A running `plumb serve`, which is killed when dropped.
 pub(crate) struct Service {
     child: Child,
     pub(crate) data: PathBuf,
@@ -23,13 +23,13 @@ impl Service {
         Self::run(data, &extra, KEY, Stdio::null())
     }
 
-    /// One that says all it can, into `service.stderr` beside its data.
+    /// Starts a service that logs as much as it can, into `service.stderr` beside its data.
     pub(crate) fn logged(data: &Path, key: &str) -> Self {
         let log = std::fs::File::create(data.with_file_name("service.stderr")).expect("a log");
         Self::run(data, &["-v", "--listen", "127.0.0.1:0"], key, log.into())
     }
 
-    /// One that listens at this address.
+    /// Starts a service that listens at this address.
     pub(crate) fn at(data: &Path, listen: &str, key: &str) -> Self {
         Self::run(data, &["--listen", listen], key, Stdio::null())
     }
@@ -58,7 +58,7 @@ impl Service {
         Self { child, data: data.to_owned(), environment, key: key.to_owned() }
     }
 
-    /// The operations of all mutating requests so far, in order.
+    /// Returns the operations of all mutating requests so far, in order.
     pub(crate) fn mutations(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.data.join("access.log")).unwrap_or_default();
         text.lines()
@@ -68,7 +68,7 @@ impl Service {
             .collect()
     }
 
-    /// Sends one request as a stranger would, with `curl`'s manners: returns status and body.
+    /// Sends one request without Plumb, in the way of `curl`. Returns the status and the body.
     pub(crate) fn request(
         &self,
         method: &str,
@@ -79,14 +79,14 @@ impl Service {
         http_as(&self.key, method, &format!("{rest}{path}"), body)
     }
 
-    /// All objects of a REST collection.
+    /// Returns all objects of a REST collection.
     pub(crate) fn list(&self, collection: &str) -> Vec<serde_json::Value> {
         let (status, body) = self.request("GET", collection, None);
         assert_eq!(status, 200, "{body}");
         serde_json::from_str(&body).expect("a list")
     }
 
-    /// The names of all objects of a REST collection, sorted.
+    /// Returns the names of all objects of a REST collection, sorted.
     pub(crate) fn names(&self, collection: &str) -> Vec<String> {
         let mut names: Vec<String> = self
             .list(collection)
@@ -105,7 +105,7 @@ impl Drop for Service {
     }
 }
 
-/// One HTTP/1.1 request over a plain socket: the tests need no client of their own.
+/// Sends one HTTP/1.1 request over a plain socket, so that the tests need no HTTP client.
 pub(crate) fn http(method: &str, url: &str, body: Option<&serde_json::Value>) -> (u16, String) {
     http_as(KEY, method, url, body)
 }
@@ -114,7 +114,7 @@ fn http_as(key: &str, method: &str, url: &str, body: Option<&serde_json::Value>)
     try_http_as(key, method, url, body).expect("the service answers")
 }
 
-/// The same, where the answer may get lost.
+/// Sends one HTTP/1.1 request. Returns `None` if the answer gets lost.
 pub(crate) fn try_http(
     method: &str,
     url: &str,
@@ -162,17 +162,17 @@ fn unchunk(mut body: &str) -> String {
     whole
 }
 
-/// A folder with a spec, and what commands there see of the world.
+/// A folder with a spec, and the environment of the commands that run there.
 pub(crate) struct Project {
     folder: tempfile::TempDir,
     environment: BTreeMap<String, String>,
 }
 
-/// Numbers that look random and follow from a seed (splitmix64).
+/// A generator of numbers that look random and follow from a seed (splitmix64).
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    /// A number below another one, which is not 0.
+    /// Returns a number below `end`, which must not be 0.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut x = self.0;
@@ -182,7 +182,7 @@ impl Dice {
     }
 }
 
-/// How a command ended.
+/// The result of a command.
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -190,7 +190,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// Everything it printed.
+    /// Returns everything that the command printed.
     pub(crate) fn said(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
     }
@@ -208,7 +208,7 @@ impl Ran {
         self
     }
 
-    /// Standard output as JSON.
+    /// Returns the standard output as JSON.
     #[track_caller]
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout)
@@ -224,12 +224,12 @@ impl Project {
         project
     }
 
-    /// A project whose spec asks for the service on this machine.
+    /// Returns a project whose spec asks for the service on this machine.
     pub(crate) fn local(spec: &str) -> Self {
         Self::new(&format!("[provider.serverless]\nlocal = true\n{spec}"))
     }
 
-    /// A project whose commands see this service.
+    /// Returns a project whose commands use this service.
     pub(crate) fn with(spec: &str, service: &Service) -> Self {
         let mut project = Self::new(spec);
         project.environment = service.environment.clone();
@@ -277,7 +277,7 @@ impl Project {
             .expect("the binary runs")
     }
 
-    /// Every byte that commands wrote below `.plumb`, but for the service's own folder.
+    /// Returns all bytes that commands wrote below `.plumb`, without the service's own folder.
     pub(crate) fn written(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut open = vec![self.path(".plumb")];
@@ -306,7 +306,7 @@ pub(crate) fn ran(output: &Output) -> Ran {
     }
 }
 
-/// Waits for something to come true, for ten seconds.
+/// Waits until something comes true, for at most ten seconds.
 #[track_caller]
 pub(crate) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     let begin = Instant::now();
@@ -316,7 +316,7 @@ pub(crate) fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// A folder for a service's data.
+/// Returns a new folder for a service's data.
 pub(crate) fn data() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder for the service")
 }

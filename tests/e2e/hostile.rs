@@ -1,6 +1,5 @@
-//! Hostile text and hostile specs: names that would steer a terminal, a CI system or a comment on a
-//! pull request, and specs that reach for what is not theirs. Shown harmless, refused, or
-//! impossible.
+//! Hostile texts and hostile specs: names that would control a terminal, a CI system or a comment on a pull
+//! request, and specs that reach for foreign files and keys. They are shown harmless, refused, or impossible.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -10,7 +9,7 @@ use serde_json::json;
 use crate::harness::{Project, Service, data};
 use crate::recording_proxy::{Mood, Recorder};
 
-/// Names as somebody might give them to an object.
+/// Hostile names of objects.
 const NAMES: [&str; 12] = [
     "\u{1b}[2J\u{1b}[31mred",
     "\u{1b}]52;c;Y2FuYXJ5\u{7}",
@@ -26,7 +25,7 @@ const NAMES: [&str; 12] = [
     "a\"}) { deleteEndpoint(id: \"x\") } #",
 ];
 
-/// What is printed acts on nothing: not on a terminal, not on a CI system.
+/// Checks that a printed text controls neither a terminal nor a CI system.
 #[track_caller]
 fn harmless(what: &str, text: &str) {
     let acts = |c: char| {
@@ -40,7 +39,7 @@ fn harmless(what: &str, text: &str) {
     }
 }
 
-/// Whatever a comment shows of other people's text stands in code.
+/// Checks that all foreign text in a comment stands in code.
 #[track_caller]
 fn in_code(markdown: &str) {
     let mut fence: Option<usize> = None;
@@ -51,7 +50,7 @@ fn in_code(markdown: &str) {
             None if ticks >= 3 => fence = Some(ticks),
             Some(_) => {}
             None => {
-                // What stands between single back-ticks is code as well.
+                // Text between single back-ticks is code, too.
                 let outside: String = line.split('`').step_by(2).collect();
                 for part in ["<img", "](http", "@someone"] {
                     assert!(!outside.contains(part), "{part} is no code in: {line}");
@@ -131,7 +130,7 @@ fn names_that_somebody_gave_do_nothing_wherever_they_are_shown() {
     harmless("the service's log", &log);
 }
 
-/// What is sent is what the spec says, letter by letter, and nothing else happens.
+/// The service gets each name exactly as the spec has it, and the name has no other effect.
 #[test]
 fn names_are_data_on_the_wire() {
     let folder = data();
@@ -149,7 +148,7 @@ fn names_are_data_on_the_wire() {
             Project::with(&SPEC.replace("name = \"chat\"", &format!("name = {toml}")), &service);
         let ran = project.run(&["apply", "-y"]);
         harmless(name, &ran.said());
-        // The service may refuse a name; it never takes another one for it.
+        // The service may refuse a name, but must not change it.
         if ran.code == Some(0) {
             assert_eq!(service.names("/endpoints"), [name.to_owned()]);
         }
@@ -163,10 +162,10 @@ fn names_are_data_on_the_wire() {
     }
 }
 
-/// An answer that holds all of it.
+/// The body of an answer with all kinds of hostile text.
 const BODY: &str = "{\"error\":\"\\u001b[2J x\\n::set-output name=a::b\\n##vso[task.x]y\\n\\u202eabc ``` <img src=x>\",\"request\":{}}";
 
-/// Answers that hold all of it, in messages of errors.
+/// Error messages with hostile text of an API are harmless.
 #[test]
 fn messages_of_an_api_do_nothing() {
     let folder = data();
@@ -198,7 +197,7 @@ fn messages_of_an_api_do_nothing() {
     }
 }
 
-/// Requests with all of it in their paths: a line of the service's log is a line.
+/// Requests with hostile text in their paths: the service's log has one line for each request.
 #[test]
 fn paths_of_requests_do_nothing_in_the_log_of_the_service() {
     let folder = data();
@@ -218,7 +217,7 @@ fn paths_of_requests_do_nothing_in_the_log_of_the_service() {
     harmless("the service's log", &log);
 }
 
-/// A spec reads its own folder, after links, and nothing that Plumb keeps there.
+/// A spec reads only its own folder, after links are resolved, and none of Plumb's own files there.
 #[test]
 fn a_spec_reads_nothing_that_is_not_its_own() {
     let outside = data();
@@ -252,7 +251,7 @@ fn a_spec_reads_nothing_that_is_not_its_own() {
             assert!(!ran.said().contains("root:"), "{path}: {}", ran.said());
         }
     }
-    // A file of the spec that is a link, or something else: no line of another file is shown.
+    // A file of the spec that is a link, or no regular file: no line of another file is shown.
     project.write("plumb.toml", "[resource.value.a]\ninput = 1\n");
     for (name, target) in [("x.plumb.toml", Path::new("/etc/passwd")), ("y.plumb.toml", &secret)] {
         std::os::unix::fs::symlink(target, project.path(name)).unwrap();
@@ -267,8 +266,8 @@ fn a_spec_reads_nothing_that_is_not_its_own() {
     assert!(said.contains("is not a file"), "{said}");
 }
 
-/// A repository brings links in the place of what Plumb keeps beside a spec. Nothing that they lead to
-/// is read, written, sealed or removed, and each is named.
+/// A repository contains links in place of the files that Plumb keeps beside a spec. Plumb does not read,
+/// write, encrypt or remove the targets of the links, and names each link.
 #[test]
 fn links_that_came_along_lead_nowhere() {
     let outside = data();
@@ -314,8 +313,8 @@ fn links_that_came_along_lead_nowhere() {
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 2, "something was made");
 }
 
-/// A spec, or a descriptor beside it, names another address for a key of the environment: refused,
-/// before a byte is sent there. 0.0.0.0 leads to this machine and is not loopback.
+/// A spec, or a descriptor beside it, names another address for a key of the environment. Plumb refuses that
+/// before it sends a byte there. The address 0.0.0.0 leads to this machine, and does not count as loopback.
 #[test]
 fn a_spec_cannot_send_a_key_elsewhere() {
     let trap = Recorder::before("127.0.0.1:9".to_owned());
@@ -361,7 +360,7 @@ fn a_spec_cannot_send_a_key_elsewhere() {
         }
     }
     assert_eq!(trap.requests().len(), 0, "something was sent");
-    // The state's key is nobody's, whatever a descriptor says.
+    // No descriptor can read the encryption key of the state.
     let mut project = Project::new(own);
     project.write(
         "acme.provider.toml",

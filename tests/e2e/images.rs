@@ -2,7 +2,7 @@
 
 use crate::harness::Project;
 
-/// A template for each of two images of a name, and a pod.
+/// Returns a spec with a pod, and a template for each of two images of one name.
 fn spec(image: &str) -> String {
     format!(
         "[provider.serverless]\nlocal = true\n\
@@ -12,7 +12,7 @@ fn spec(image: &str) -> String {
     )
 }
 
-/// The number of warnings about images in what `validate` says.
+/// Returns the number of warnings about images that `validate` prints.
 fn warnings(image: &str) -> usize {
     let said = Project::new(&spec(image)).run(&["validate"]).expect(0).said();
     said.matches("has no version").count()
@@ -46,7 +46,7 @@ fn the_warning_says_how_to_pin_the_image_and_stops_nothing() {
     assert!(!again.contains("has no version"), "{again}");
 }
 
-/// Version 2 of the service also has images at its endpoints.
+/// In version 2 of the API, endpoints have images, too.
 #[test]
 fn images_of_version_2_are_looked_at_where_they_are_named() {
     let project = Project::new(

@@ -1,4 +1,4 @@
-//! Objects that somebody else made are taken over: by the command and through the plan.
+//! Objects that others made are taken over, by the command and by `[[import]]` blocks.
 
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -57,14 +57,14 @@ const ADDRESSES: [(&str, &str, &str); 6] = [
     ("pod.trainer", "/pods", "trainer"),
 ];
 
-/// The id of the one object of a collection that bears a name.
+/// Returns the id of the only object with a name in a collection.
 fn id_of(service: &Service, collection: &str, name: &str) -> String {
     let objects = service.list(collection);
     let found = objects.iter().find(|object| object["name"] == name).expect("it is there");
     found["id"].as_str().expect("an id").to_owned()
 }
 
-/// What sets the attributes that no answer shows: the password, and the preferred GPU types.
+/// The calls that set the attributes which no answer shows: the password, and the preferred GPU types.
 const WRITE_ONLY: [&str; 2] = ["PATCH /endpoints/{id}", "updateRegistryAuth"];
 
 fn set_once(service: &Service, before: usize) -> Vec<String> {
@@ -73,7 +73,7 @@ fn set_once(service: &Service, before: usize) -> Vec<String> {
     calls
 }
 
-/// Makes everything that the spec wants from another folder, which then forgets it.
+/// Makes all objects of the spec from another folder.
 fn made_elsewhere(service: &Service) {
     let other = Project::with(SPEC, service);
     other.run(&["apply", "--yes"]).expect(0);
@@ -94,7 +94,7 @@ fn every_type_is_taken_over_by_id_and_the_plan_ends_empty() {
         assert!(!last.contains("canary-password"), "{last}");
     }
     assert_eq!(service.mutations().len(), before, "an import changes nothing");
-    // What cannot be read, nobody knows to be what the spec says: it is set once.
+    // Nobody knows if an attribute that cannot be read is as the spec says. So it is set once.
     assert!(last.contains("registry_auth.hub will be updated"), "{last}");
     let plan = project.run(&["plan", "--json"]).expect(0).json();
     assert_eq!(plan["summary"]["update"], 2, "{plan}");
@@ -117,7 +117,7 @@ fn an_import_that_leaves_nothing_to_do_says_so() {
     let id = serde_json::from_str::<Value>(&body).unwrap()["id"].as_str().unwrap().to_owned();
     let spec = &SPEC[..SPEC.find("[resource.registry_auth").unwrap()];
     let project = Project::with(spec, &service);
-    // Until then a plan warns that the name is taken, and by whom.
+    // Until then, a plan warns that the name is taken, and names the object.
     let warned = project.run(&["plan"]).expect(0).said();
     assert!(warned.contains(&format!("plumb import network_volume.models {id}")), "{warned}");
     let said = project.run(&["import", "network_volume.models", &id]).expect(0).said();
@@ -132,7 +132,7 @@ fn every_type_is_taken_over_through_the_plan() {
     let service = Service::start(folder.path(), &[]);
     made_elsewhere(&service);
     let before = service.mutations().len();
-    // A plan file in clear takes no secret of the spec's text.
+    // A plan file in clear takes no secret that is written in the spec.
     let variables = "\n[variable.secret]\ntype = \"string\"\nsensitive = true\n";
     let own = SPEC
         .replace("\"bot\"", "\"${var.secret}\"")
@@ -151,7 +151,7 @@ fn every_type_is_taken_over_through_the_plan() {
     let text = project.run(&["plan", "--out", "plan.json"]).expect(0).said();
     assert!(text.contains("network_volume.models will be taken over  (id "), "{text}");
     assert!(text.contains("registry_auth.hub will be taken over, and updated in place"), "{text}");
-    // The file holds what the plan showed, and does exactly that.
+    // The plan file holds what the plan showed, and its apply does exactly that.
     project.write("plan-key", "");
     let applied = project.run(&["apply", "plan.json", "--yes"]).said();
     assert!(applied.contains("6 imported"), "{applied}");

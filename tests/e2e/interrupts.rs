@@ -1,5 +1,5 @@
-//! Asked to stop: while nothing was begun a command ends soon, whatever it is at; what was begun
-//! comes to its end.
+//! Requests to stop: a command that has begun nothing ends soon, whatever it does; calls that were begun are
+//! finished.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use crate::crashes::{expect_exactly, spec};
 use crate::harness::{Project, Service, data, ran, wait_for};
 
-/// So much text that no pipe takes it.
+/// Returns a spec whose plan is longer than a pipe can take.
 fn long() -> String {
     let keys: Vec<String> = (0..3_000).map(|i| format!("\"k{i:05}\"")).collect();
     format!("[resource.value.v]\nfor_each = [{}]\ninput = \"${{each.key}}\"\n", keys.join(", "))
 }
 
-/// So much to compute that it takes a while.
+/// Returns a spec that takes a while to compute.
 fn slow() -> String {
     let keys: Vec<String> = (0..30_000).map(|i| format!("\"k{i:05}\"")).collect();
     format!(
@@ -30,8 +30,8 @@ fn signal(child: &Child, name: &str) {
     assert!(sent.success());
 }
 
-/// A command that a lost terminal reaches, also where the tests themselves are to outlive theirs:
-/// who is started with the signal ignored goes on ignoring it.
+/// Returns a command that gets SIGHUP, also if the tests themselves ignore that signal: a process inherits
+/// ignored signals.
 fn on_a_terminal(project: &Project, arguments: &[&str]) -> Command {
     let plain = project.command(arguments);
     let mut command = Command::new("env");
@@ -48,7 +48,7 @@ fn on_a_terminal(project: &Project, arguments: &[&str]) -> Command {
     command
 }
 
-/// The exit status of a process that ends soon.
+/// Returns the exit status of a process that must end soon.
 fn ends(mut child: Child) -> Option<i32> {
     let begin = Instant::now();
     loop {
@@ -86,7 +86,7 @@ fn a_plan_that_nobody_reads_can_be_stopped() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // The pipe is full by then, or the plan is still being made: both are to be left.
+        // By now the pipe is full, or the plan is still being made. The command must end in both cases.
         std::thread::sleep(Duration::from_millis(1_500));
         signal(&child, name);
         assert_eq!(ends(child), Some(130), "{arguments:?}");
@@ -149,7 +149,7 @@ fn what_is_stopped_before_its_checks_was_applied() {
         line.clear();
         assert!(stdout.read_line(&mut line).unwrap() > 0, "it ended");
     }
-    // Nobody reads the outputs: all is made, and it has not come to its checks.
+    // Nobody reads the outputs: all objects are made, and the checks have not begun.
     signal(&child, "-INT");
     std::thread::sleep(Duration::from_millis(300));
     let mut rest = String::new();

@@ -52,7 +52,7 @@ fn with_stdin(mut command: Command, text: &[u8]) -> Ran {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary runs");
-    // The command may end before it has read everything.
+    // The command may end before it has read all of its input.
     let _written = child.stdin.take().expect("stdin is a pipe").write_all(text);
     ran(&child.wait_with_output().expect("it ends"))
 }
@@ -166,7 +166,7 @@ fn waiting_ends_when_the_time_is_up_or_somebody_stops_it_and_the_job_goes_on() {
     wait_for("the second job", || {
         service.mutations().iter().filter(|operation| *operation == "POST /run").count() == 2
     });
-    // The answer has to come back before the interrupt has a job to leave behind.
+    // The answer must come back before the interrupt, so that there is a job to leave behind.
     std::thread::sleep(std::time::Duration::from_millis(500));
     let interrupt = format!("kill -INT {}", child.id());
     assert!(Command::new("sh").args(["-c", &interrupt]).status().unwrap().success());
@@ -204,7 +204,7 @@ fn a_submission_ends_when_it_should_and_says_whether_there_may_be_a_job() {
     let interrupted = |arguments: &[&str], status| {
         let mut command = project.command(&[&["job"], arguments].concat());
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // What the service does not answer, it does not log.
+        // The service does not log a request that it does not answer.
         std::thread::sleep(Duration::from_secs(2));
         let begin = Instant::now();
         let interrupt = format!("kill -INT {}", child.id());
@@ -245,7 +245,7 @@ fn a_queue_that_is_being_emptied_is_in_doubt_when_somebody_stops_it() {
         assert!(Command::new("sh").args(["-c", &interrupt]).status().unwrap().success());
         ran(&child.wait_with_output().unwrap())
     };
-    // Nothing shows when the request is on its way; a busy machine takes its time.
+    // Nothing shows when the request has been sent, and a busy machine is slow.
     let mut stops = [2, 8, 20].into_iter().map(interrupted);
     let stopped = stops.find(|stopped| stopped.code == Some(4)).unwrap().stderr;
     assert!(stopped.contains("it is not known whether jobs still wait"), "{stopped}");

@@ -1,9 +1,8 @@
-//! `kill -9` of a real run against a real service that loses answers, cuts connections, fails after
-//! the effect and throttles: what is begun again afterwards ends with every object live exactly
-//! once.
+//! `kill -9` of a real run against a real service that loses answers, cuts connections, fails after the
+//! effect and throttles. A later run finishes with each object live exactly once.
 //!
-//! `PLUMB_LONG_TESTS=1000 cargo test --release kills` does as many kills as one likes; without it
-//! there is a slice. `PLUMB_LONG_THREADS` says how many projects are killed at a time.
+//! `PLUMB_LONG_TESTS=1000 cargo test --release kills` makes that many kills; without the variable, the test
+//! makes a few. `PLUMB_LONG_THREADS` is the number of projects that are tested at a time.
 
 use std::process::Child;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -14,10 +13,10 @@ use serde_json::{Value, json};
 use crate::crashes::{expect_exactly, spec};
 use crate::harness::{Dice, Project, Service, data, try_http};
 
-/// Volumes, templates and endpoints: 24 objects.
+/// The number of keys: each has a volume, a template and an endpoint, so there are 24 objects.
 const KEYS: usize = 8;
 
-/// What goes wrong with calls meanwhile; every service is slow as well.
+/// The faults of the service, for each kind of round. The service is slow in all of them.
 const FAULTS: [&[&str]; 5] = [
     &[],
     &["op=mutating,p=0.1,seed=SEED,kind=lost"],
@@ -29,14 +28,14 @@ const FAULTS: [&[&str]; 5] = [
     ],
 ];
 
-/// When a run is killed.
+/// The moment at which a run is killed.
 #[derive(Debug, Clone, Copy)]
 enum Moment {
-    /// So long after its start.
+    /// This long after the start of the run.
     Time(Duration),
-    /// Once the service has had so many mutating calls of it.
+    /// As soon as the service has got this many mutating calls of the run.
     Calls(usize),
-    /// Once its journal has grown so often.
+    /// As soon as the journal of the run has grown this many times.
     Records(usize),
 }
 
@@ -52,7 +51,7 @@ impl Moment {
     }
 }
 
-/// What the rounds did together.
+/// The totals of all rounds.
 #[derive(Default)]
 struct Tally {
     kills: AtomicUsize,
@@ -86,7 +85,7 @@ fn killed_while_answers_get_lost_nothing_is_lost_or_doubled() {
     assert!(kills >= wanted);
 }
 
-/// A project, a service with faults, and strangers who use the same names.
+/// A project, a service with faults, and the objects of strangers who use the same names.
 struct Round {
     seed: u64,
     _folder: tempfile::TempDir,
@@ -116,7 +115,7 @@ impl Round {
         round
     }
 
-    /// Makes a stranger's object, however often its answer gets lost: one of them is watched.
+    /// Makes an object of a stranger. Repeats the create until the object shows, as its answer may get lost.
     fn strange(&self, collection: &str, body: &Value) -> Value {
         let name = body["name"].as_str().unwrap();
         let url = format!("{}{collection}", self.service.environment["PLUMB_SERVERLESS_REST_URL"]);
@@ -130,7 +129,7 @@ impl Round {
         panic!("no stranger could be made in {collection}");
     }
 
-    /// How long an apply lives that nobody kills.
+    /// Runs an apply without a kill, and returns its duration.
     fn live(&self) -> Duration {
         let begin = Instant::now();
         self.project.run(&["apply", "--yes"]).expect(0);
@@ -139,8 +138,7 @@ impl Round {
 
     fn kill_and_finish(&self, life: Duration, tally: &Tally) {
         let mut dice = Dice(self.seed);
-        // In some rounds the run that finishes what was begun is killed as well, and the one after
-        // it.
+        // In some rounds, the run that finishes the work is killed, too, and the one after it.
         let kills = [1, 1, 2, 3][usize::try_from(dice.below(4)).unwrap()];
         let mut moments = Vec::new();
         for _ in 0..kills {
@@ -153,7 +151,7 @@ impl Round {
         self.expect_strangers_and(&what);
     }
 
-    /// Whether it was alive to be killed.
+    /// Starts an apply and kills it at a moment. Returns true if it was still running then.
     fn kill_at(&self, moment: Moment) -> bool {
         let before = self.service.mutations().len();
         let begin = Instant::now();
@@ -175,7 +173,8 @@ impl Round {
         }
     }
 
-    /// Applies until all is well; a step that met three faults in a row gives up, and says so.
+    /// Applies until all is done, and returns the number of applies. An apply fails if a step meets three
+    /// faults in a row.
     fn finish(&self, what: &str) -> usize {
         for n in 1..=10 {
             let ran = self.project.run(&["apply", "--yes"]);
@@ -218,7 +217,7 @@ fn killed(child: &mut Child) -> bool {
     child.wait().unwrap().code().is_none()
 }
 
-/// Watches how often the journal grows.
+/// Counts how many times the journal has grown.
 struct Journal {
     path: std::path::PathBuf,
     length: u64,

@@ -1,4 +1,4 @@
-//! The language server, driven by a client over stdin and stdout as an editor would.
+//! The language server, with a client that talks to it over stdin and stdout as an editor does.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -44,7 +44,7 @@ fn mistakes_are_shown_while_typing() {
     let mut editor = Editor::start(&project);
     editor.open(FILE, SPEC);
     editor.wait_for(FILE, <[String]>::is_empty);
-    // Behind characters that count twice, and not saved.
+    // The mistake comes after characters that count as two UTF-16 units, in a text that is not saved.
     editor.replace(FILE, "-${var.env}\"\n\n", "-${var.evn}\"\n\n");
     let found = editor.wait_for(FILE, |found| !found.is_empty());
     assert_eq!(found, ["7 var.evn | there is no variable `evn`"]);
@@ -70,12 +70,12 @@ fn every_file_of_the_folder_counts() {
     editor.open(FILE, SPEC);
     let found = editor.wait_for("other.plumb.toml", |found| !found.is_empty());
     assert_eq!(found, ["2 local.lable | there is no local value `lable`"]);
-    // A file that is not on the disk yet declares it.
+    // A file that is not on the disk yet declares the local.
     editor.open("new.plumb.toml", "[local]\nlable = 1\n");
     editor.wait_for("other.plumb.toml", <[String]>::is_empty);
     editor.close("new.plumb.toml");
     editor.wait_for("other.plumb.toml", |found| !found.is_empty());
-    // Without an open file nothing is shown.
+    // Without an open file, no diagnostics are shown.
     editor.close(FILE);
     editor.wait_for("other.plumb.toml", <[String]>::is_empty);
     editor.end();
@@ -96,7 +96,7 @@ fn completion_knows_attributes_addresses_and_functions() {
         editor.replace(FILE, &format!("{plain}\n[output.id]"), "[output.id]");
         labels
     };
-    // None of these texts is whole TOML.
+    // None of these texts is complete TOML.
     offers("[res|", &["resource"]);
     offers("[resource.|", &["value", "network_volume", "endpoint"]);
     let keys = offers("[resource.network_volume.b]\nname = \"b\"\n|", &["size", "for_each"]);
@@ -177,7 +177,7 @@ fn hover_shows_no_secret() {
     editor.open(FILE, spec);
     let shown = editor.hover(FILE, "inp|ut =");
     assert!(shown.contains("x-hunter2"), "{shown}");
-    // The state holds the value in clear, and the variable is a secret from now on.
+    // The state holds the value in clear, and the variable becomes a secret now.
     editor.replace(FILE, "type = \"string\"", "type = \"string\"\nsensitive = true");
     editor.wait_for(FILE, |_| true);
     let hidden = |editor: &mut Editor<'_>| editor.hover(FILE, "inp|ut =").contains("(sensitive)");
@@ -202,7 +202,7 @@ fn definitions_references_and_rename() {
     assert_eq!(definition("${local.la|bel}"), "plumb.toml:7 label");
     assert_eq!(definition("[\"network_volume.mod|els\"]"), "plumb.toml:9 models");
     assert_eq!(definition("models.si|ze}"), "plumb.toml:11 size");
-    // Typed a moment ago, and not saved: the places are those of the text as it is.
+    // The text was changed a moment ago and is not saved. The places are those of the changed text.
     editor.replace(FILE, "[variable.env]", "# new\n\n[variable.env]");
     let mut params = editor.at(FILE, "[resource.network_volume.mod|els]");
     params["context"] = json!({"includeDeclaration": true});
@@ -293,7 +293,7 @@ fn every_suggestion_is_a_code_action() {
         (id, "\"${network_volume.models.idd}\"", id),
         (id, "\"${lenth(var.env)}\"", "\"${length(var.env)}\""),
         ("\"network_volume.models\"", "\"network_volume.model\"", "\"network_volume.models\""),
-        // A reference without quotes, and one without its braces.
+        // A reference without quotes, and one without braces.
         (id, "network_volume.models.id", id),
         ("\"${network_volume.models.size} ${each.key}\"", "\"local.label\"", "\"${local.label}\""),
     ] {
@@ -330,7 +330,7 @@ fn a_file_is_formatted_as_plumb_fmt_does() {
     project.run(&["fmt"]).expect(0);
     assert_eq!(formatted, std::fs::read_to_string(project.path(FILE)).unwrap());
     assert_ne!(formatted, text);
-    // A text that is no TOML stays as it is.
+    // A text that is not TOML stays as it is.
     editor.replace(FILE, "[output.x]", "[output.x");
     assert_eq!(editor.ask("textDocument/formatting", params).unwrap(), json!(null));
     editor.end();
@@ -356,7 +356,7 @@ fn modules_are_followed_into_their_files() {
     assert_eq!(definition("si|ze = 1"), "modules/app/plumb.toml:1 size");
     assert!(editor.hover(FILE, "si|ze = 1").contains("How large."));
     assert_eq!(editor.labels(FILE, "${module.app.|url}"), ["url"]);
-    // A change of the module that is not saved shows where it is called.
+    // An unsaved change of the module shows where the module is called.
     editor.open("modules/app/plumb.toml", module);
     editor.replace("modules/app/plumb.toml", "[output.url]", "[output.link]");
     let found = editor.wait_for(FILE, |found| !found.is_empty());
@@ -403,7 +403,7 @@ fn nothing_that_an_editor_sends_ends_the_server() {
         }
         editor.close(&name);
     }
-    // Texts that are in no folder, or in none of ours; methods that there are not; nonsense.
+    // Texts outside of all folders or in foreign folders, unknown methods, and nonsense.
     for uri in ["untitled:a", "file:///nowhere/plumb.toml", "file:///etc/hosts", "nonsense"] {
         let document = json!({"uri": uri, "languageId": "toml", "version": 1, "text": "[plumb]\n"});
         editor.tell("textDocument/didOpen", json!({"textDocument": document}));
@@ -414,7 +414,7 @@ fn nothing_that_an_editor_sends_ends_the_server() {
     assert!(said.contains("no method"), "{said}");
     editor.tell("textDocument/didChange", json!({"nonsense": 1}));
     let _answer = editor.ask("textDocument/completion", json!([1, 2]));
-    // A question that is taken back while it waits is answered once.
+    // A request that is cancelled while it waits gets one answer.
     editor.open("plumb.toml", SPEC);
     let params = editor.at("plumb.toml", "${var.e|nv}\"\n\n");
     let id = editor.ask_without_waiting("textDocument/definition", params);
@@ -435,7 +435,7 @@ fn what_is_no_message_ends_the_server_with_a_reason() {
         let mut server = command.spawn().expect("the binary runs");
         let mut stdin = server.stdin.take().expect("stdin is a pipe");
         stdin.write_all(sent.as_bytes()).expect("it listens");
-        // The editor is still there.
+        // The server must end by itself, although the editor is still there.
         let output = server.wait_with_output().expect("it ends");
         drop(stdin);
         let said = String::from_utf8_lossy(&output.stderr);
@@ -444,8 +444,8 @@ fn what_is_no_message_ends_the_server_with_a_reason() {
     }
 }
 
-/// Ten thousand resources: nothing that is typed waits for them to be read. The release build is measured by
-/// `benches/language_server.py`; the bound here is for the build of the tests on a busy machine.
+/// With ten thousand resources, typing does not wait until all of them are read. `benches/language_server.py`
+/// measures the release build; the limit here is for the build of the tests on a busy machine.
 #[test]
 fn a_large_spec_is_no_reason_to_wait() {
     let mut spec = String::from("[resource.value.first]\ninput = \"x\"\n");

@@ -1,4 +1,4 @@
-//! One environment's life: made, left alone, changed, drifted, taken away.
+//! The lifecycle of one environment: created, left alone, changed, drifted, destroyed.
 
 use serde_json::json;
 
@@ -45,7 +45,7 @@ fn first_apply_then_nothing() {
     assert!(applied.stdout.contains("/run"), "{}", applied.said());
     assert_eq!(service.names("/networkvolumes"), ["models"]);
     assert_eq!(service.names("/endpoints"), ["chat"]);
-    // Each was made under a one-time name and then activated: two calls each.
+    // Each object was created under a one-time name and then activated, in two calls.
     assert_eq!(service.mutations().len(), plan["steps"].as_array().unwrap().len());
     let again = project.run(&["apply", "--yes"]).expect(0);
     assert!(again.said().contains("No changes"), "{}", again.said());

@@ -1,4 +1,5 @@
-//! The service on this machine is asked for, and what is on one service is not looked for on another.
+//! The service on this machine must be asked for, and objects of one service are not looked for on another
+//! one.
 
 use std::process::Command;
 
@@ -26,7 +27,7 @@ fn without_an_address_or_local_nothing_is_started() {
     project.run(&["apply", "-y", "--local"]).expect(0);
 }
 
-/// A terminal, or the log of a CI system, keeps what is printed.
+/// The key is not printed, because a terminal or the log of a CI system would keep it.
 #[test]
 fn a_service_prints_its_key_only_on_request() {
     let folder = data();
@@ -88,7 +89,7 @@ fn a_plan_says_first_which_service_it_acts_on() {
 fn a_state_stays_with_its_service() {
     let project = Project::local(VOLUME);
     project.run(&["apply", "-y"]).expect(0);
-    // Started by hand on the folder's data, at another port, it is the same service.
+    // A service that a person started over the folder's data, at another port, is the same service.
     {
         let _by_hand = Service::start(&project.path(".plumb/service"), &[]);
         project.run(&["plan", "--detailed-exitcode"]).expect(0);
@@ -108,7 +109,7 @@ fn a_state_stays_with_its_service() {
     }
     assert!(service.mutations().is_empty());
     elsewhere.run(&["destroy", "-y", "--local"]).expect(0);
-    // Nothing of it is left on the old service, so the state may go anywhere.
+    // The old service has no objects left, so the state may be used with another one.
     let applied = elsewhere.run(&["apply", "-y"]).expect(0);
     assert!(applied.stdout.starts_with("Acts on 127.0.0.1:"), "{}", applied.stdout);
 }

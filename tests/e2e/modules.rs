@@ -1,4 +1,4 @@
-//! Modules: folders and repositories of specs that a spec calls.
+//! Modules: folders and repositories with specs that another spec calls.
 
 use std::path::Path;
 use std::process::Command;
@@ -27,7 +27,7 @@ type = "integer"
 default = 2
 
 [local]
-label = '${var.region}-${var.size} ${file("note.txt")}'
+label = '${var.region}-${var.size} ${file("note.txt")} ${filebase64("logo.bin")}'
 
 [resource.value.a]
 input = "${local.label}"
@@ -47,6 +47,7 @@ fn project() -> Project {
     let project = Project::new(SPEC);
     project.write("modules/net/net.plumb.toml", NET);
     project.write("modules/net/note.txt", "hello");
+    std::fs::write(project.path("modules/net/logo.bin"), [0xff, 0, 0xfe]).unwrap();
     project
 }
 
@@ -70,7 +71,10 @@ fn a_saved_plan_holds_its_modules_and_their_files() {
          module.net[\"us\"].value.b[\"x\"]\nmodule.net[\"us\"].value.b[\"y\"]\n"
     );
     let labels = project.run(&["output", "labels"]).expect(0).stdout;
-    assert!(labels.contains("EU-1-2 hello") && labels.contains("US-2-2 hello"), "{labels}");
+    assert!(
+        labels.contains("EU-1-2 hello /wD+") && labels.contains("US-2-2 hello /wD+"),
+        "{labels}"
+    );
 }
 
 #[test]
@@ -83,7 +87,7 @@ fn commands_take_addresses_through_modules() {
     assert!(!plan.contains(r#"module.net["eu"].value.a will"#), "{plan}");
     let shown = project.run(&["state", "show", "module.net[eu].value.b[x]"]).expect(0).stdout;
     assert!(shown.contains(":x"), "{shown}");
-    // An instance that leaves the spec goes, with all that it holds and nothing else.
+    // If an instance leaves the spec, an apply deletes all that it holds, and nothing else.
     project.write("plumb.toml", SPEC.replace(r#", us = "US-2""#, ""));
     let plan = project.run(&["plan"]).expect(0).stdout;
     assert!(plan.contains("0 to create, 0 to update, 0 to replace, 3 to delete"), "{plan}");
@@ -108,7 +112,7 @@ fn a_module_stays_in_its_repository() {
     assert!(refused.contains("it lies outside the module's folder"), "{refused}");
 }
 
-/// Runs git in a folder, without the settings of whoever runs the test.
+/// Runs git in a folder, without the git settings of the user.
 pub(crate) fn git(folder: &Path, arguments: &[&str]) {
     let identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
     let done = Command::new("git")
@@ -148,7 +152,7 @@ fn a_repository_is_fetched_by_init_alone_and_pinned() {
     let lock = std::fs::read_to_string(project.path("plumb.lock")).unwrap();
     assert!(lock.contains("digest = \"blake3:") && lock.contains("revision = \"v1\""), "{lock}");
 
-    // A tag that moves is seen where it is fetched anew, and changes nothing where it was.
+    // A moved tag is found at the next fetch, and changes nothing before that.
     std::fs::write(net.join("note.txt"), "other").unwrap();
     commit(shared.path(), "v1");
     project.run(&["init"]).expect(0);
@@ -161,7 +165,7 @@ fn a_repository_is_fetched_by_init_alone_and_pinned() {
     let plan = project.run(&["plan"]).expect(0).stdout;
     assert!(plan.contains("EU-1-2 other"), "{plan}");
 
-    // What somebody changed in the fetched files is seen.
+    // A change of the fetched files is found.
     let folder = std::fs::read_dir(project.path(".plumb/modules")).unwrap().next().unwrap();
     std::fs::write(folder.unwrap().path().join("modules/net/note.txt"), "evil").unwrap();
     let changed = project.run(&["plan"]).expect(1).said();

@@ -1,4 +1,4 @@
-//! Objects that get other addresses, and objects that are let go, by blocks of the spec.
+//! Blocks of the spec that give objects other addresses, or let objects go.
 
 use crate::harness::Project;
 
@@ -33,7 +33,7 @@ from = "value.*"
 to = "module.app.value.*"
 "#;
 
-/// The addresses of the state with the ids of their objects.
+/// Returns the addresses of the state with the ids of their objects.
 fn ids(project: &Project) -> Vec<(String, String)> {
     let list = project.run(&["state", "list"]).expect(0).stdout;
     let id = |address: &str| {
@@ -65,7 +65,7 @@ fn a_spec_becomes_a_module_and_every_object_stays() {
     assert_eq!(json["changes"][0]["moved_from"], "value.a", "{json}");
     let markdown = project.run(&["plan", "--format", "markdown"]).expect(0).stdout;
     assert!(markdown.contains("moved from value.many[\"x\"]"), "{markdown}");
-    // The saved plan does the same, once.
+    // A saved plan does the same, once.
     project.run(&["plan", "--out", "plan.json"]).expect(0);
     let applied = project.run(&["apply", "plan.json"]).expect(0).said();
     assert!(applied.contains("3 moved"), "{applied}");
@@ -127,7 +127,7 @@ fn a_renamed_block_is_noticed_and_its_move_is_written() {
     let noted = project.run(&["plan"]).expect(0);
     assert!(noted.stderr.contains("value.a may be called value.b now"), "{}", noted.stderr);
     assert!(noted.stdout.contains("3 to create"), "{}", noted.stdout);
-    // The others are known once the first one is: their input names its id.
+    // The other moves are proposed only after the first one, whose id is in their inputs.
     let said = project.run(&["plan", "--write-moves"]).expect(0);
     assert!(said.stderr.contains("wrote 1 move to moves.plumb.toml"), "{}", said.stderr);
     assert!(said.stdout.contains("0 to delete, 3 to move"), "{}", said.stdout);

@@ -1,4 +1,4 @@
-//! Options do what they say, and a command has none that it would pass over.
+//! Options have the effect that their help describes, and no command has an option that it ignores.
 
 use serde_json::json;
 
@@ -45,7 +45,7 @@ fn drift_looks_at_what_was_chosen_and_knows_no_option_of_another_plan() {
     project.run(&["drift"]).expect(2);
     let unseen = project.run(&["plan", "--no-refresh"]).expect(0);
     assert!(unseen.stdout.contains("nothing live was looked at"), "{}", unseen.said());
-    // The events of an apply end alike, whether there was much to do, little or nothing.
+    // The events of an apply end in the same way, if there was much, little or nothing to do.
     let events = |arguments: &[&str]| -> Vec<serde_json::Value> {
         let ran = project.run(arguments).expect(0);
         ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

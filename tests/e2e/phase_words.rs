@@ -1,4 +1,4 @@
-//! The words of a descriptor for its phases, and how long a step took by what is said.
+//! The words of a descriptor for its phases, and the durations of steps in the output.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::harness::Project;
 use crate::small_server::{self, Answer, Request};
 
-/// Servers that take a while to be ready after each call, by name.
+/// Servers, by name. Each takes a while to be ready after a call.
 #[derive(Default)]
 struct Servers(BTreeMap<String, (Value, Option<Instant>)>);
 
@@ -90,7 +90,7 @@ fn phases_are_called_by_the_words_of_their_type() {
     assert!(lines.contains("\"doing\":\"resizing\""), "{lines}");
     assert!(lines.contains("\"done\":\"resized\""), "{lines}");
 
-    // Where nothing but the answer tells what a create made, its wait is a step, which makes nothing.
+    // If only the answer tells what a create made, the wait after it is a separate step, which makes nothing.
     let ask = DESCRIPTOR.replace("\"client_id\"", "\"ask\"");
     project.write("cloud.toml", ask);
     project.run(&["destroy", "--yes"]).expect(0);

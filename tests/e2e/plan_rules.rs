@@ -1,4 +1,4 @@
-//! Rules of a descriptor that look at other objects of the plan: a parent that exists, and a quota.
+//! Rules of a descriptor about other objects of the plan: a parent that must exist, and a quota.
 
 use std::collections::BTreeMap;
 
@@ -102,7 +102,7 @@ fn rules_look_at_other_objects() {
     project.run(&["apply", "--yes"]).expect(0);
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
 
-    // What stays as it is counts in the quota.
+    // Unchanged objects count in the quota.
     let more = "[resource.record.b]\nname = \"b\"\nzone = \"example.org\"\n";
     project.write("plumb.toml", format!("{good}{more}weight = 2\n"));
     let refused = project.run(&["plan"]).expect(1).said();
@@ -111,7 +111,7 @@ fn rules_look_at_other_objects() {
     project.run(&["apply", "--yes"]).expect(0);
     assert_eq!(world.lock().unwrap().0.len(), 3);
 
-    // A mistake in such a rule is found with the descriptor.
+    // A mistake in such a rule is found when the descriptor is read.
     project.write("names.toml", DESCRIPTOR.replace("it.new.weight", "it.now.weight"));
     let wrong = project.run(&["validate"]).expect(1).said();
     assert!(wrong.contains("now"), "{wrong}");

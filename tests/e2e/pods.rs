@@ -1,4 +1,4 @@
-//! Pods: made, changed in place, stopped and started, replaced where data may be lost, taken away.
+//! Pods: made, changed in place, stopped and started, replaced if data may be lost, and deleted.
 
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ fn spec() -> String {
     )
 }
 
-/// Applies, and finds nothing more to do. Returns the calls.
+/// Applies a spec, and expects that nothing is left to do. Returns the calls.
 fn settles(project: &Project, service: &Service, spec: &str) -> Vec<String> {
     project.write("plumb.toml", spec);
     let before = service.mutations().len();
@@ -68,7 +68,7 @@ fn a_pod_lives() {
     assert_eq!(settles(&project, &service, &stopped), ["POST /pods/{id}/stop"]);
     assert_eq!(pod(&service)["desiredStatus"], "EXITED");
 
-    // Somebody starts it: it is stopped again.
+    // Somebody starts the pod, and the next apply stops it again.
     let id = made["id"].as_str().unwrap();
     service.request("POST", &format!("/pods/{id}/start"), None);
     let drift = project.run(&["plan"]).expect(0).said();
@@ -129,7 +129,7 @@ fn what_would_lose_data_or_cannot_be_is_refused() {
     assert!(refused.contains("imageName is required"), "{refused}");
 }
 
-/// A pod without GPUs, made from a template, that is stopped from the start. Then it is unlocked and locked.
+/// A pod without GPUs is made from a template and stopped from the start. Then it is unlocked and locked.
 #[test]
 fn a_stopped_pod_of_a_template() {
     let folder = data();
@@ -150,14 +150,14 @@ fn a_stopped_pod_of_a_template() {
     assert_eq!((&made["image"], &made["env"]["FROM"]), (&json!("i:1"), &json!("template")));
     settles(&project, &service, &with("locked = true\n"));
     assert_eq!(pod(&service)["desiredStatus"], "RUNNING");
-    // The lock goes first.
+    // The lock is removed first.
     settles(&project, &service, &with("locked = false\nrunning = false\n"));
     assert_eq!(pod(&service)["desiredStatus"], "EXITED");
     project.run(&["destroy", "--yes"]).expect(0);
     assert!(service.list("/pods").is_empty());
 }
 
-/// Whatever gets lost of its calls, there is one pod, as it is wanted.
+/// There is exactly one pod, as the spec wants it, whichever answers get lost.
 #[test]
 fn lost_answers_make_no_second_pod() {
     for kind in ["lost", "cut", "error500-after", "error500-before"] {
@@ -172,7 +172,7 @@ fn lost_answers_make_no_second_pod() {
                  docker_start_cmd = [\"sleep\", \"600\"]\n"
             );
             project.write("plumb.toml", &spec);
-            // What is in doubt at the end of a run is looked up by the next one.
+            // The next run looks up calls that are in doubt at the end of this one.
             if project.run(&["apply", "--yes"]).code != Some(0) {
                 project.run(&["apply", "--yes"]).expect(0);
             }
@@ -184,7 +184,7 @@ fn lost_answers_make_no_second_pod() {
     }
 }
 
-/// Secrets in its environment are sent, and stand nowhere else.
+/// Secrets in the environment of a pod are sent, and are stored nowhere else.
 #[test]
 fn secrets_of_a_pod_are_not_shown() {
     let folder = data();

@@ -1,4 +1,4 @@
-//! Policies: of the spec and of folders beside it, over each change and over the whole plan.
+//! Policies of the spec and of separate folders, for each change and for the whole plan.
 
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ for = "a_type_of_another_provider"
 assert = 'old.size < 3'
 "#;
 
-/// A project with a policy folder.
+/// Returns a project with a policy folder.
 fn project(service: &Service) -> Project {
     let project = Project::with(SPEC, service);
     std::fs::create_dir(project.path("rules")).unwrap();

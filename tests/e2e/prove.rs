@@ -1,5 +1,5 @@
-//! `plumb provider prove` on a server with habits: it sorts one list and keeps another, shows objects late, and tells of
-//! refusals in places of its own.
+//! `plumb provider prove` against a server with special behaviour: it sorts one list and keeps the order of
+//! another, shows objects late, and puts the texts of refusals in unusual places.
 
 use std::time::{Duration, Instant};
 
@@ -65,7 +65,8 @@ impl Things {
     }
 }
 
-/// Changes a thing: hosts are a set, steps a list without doubles that is given with the create.
+/// Changes a thing: hosts are a set; steps are a list without duplicates that can be given only in the
+/// create.
 fn change(thing: &mut Value, body: &Value) {
     for (name, value) in body.as_object().expect("an object") {
         let mut value = value.clone();

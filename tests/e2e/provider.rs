@@ -1,10 +1,11 @@
-//! `plumb provider`: descriptors written from `OpenAPI` documents manage the service that the documents describe.
+//! `plumb provider`: descriptors that are made from `OpenAPI` documents manage the service that the documents
+//! describe.
 
 use std::process::Stdio;
 
 use crate::harness::{KEY, Project, Service, data, http, wait_for};
 
-/// A project whose descriptor comes from the document of one interface of a service, as it is.
+/// Returns a project whose descriptor is made from the document of one interface of a service, without edits.
 fn described(service: &Service, interface: &str, resources: &str) -> Project {
     let url = service.environment[interface].clone();
     let (status, document) = http("GET", &format!("{url}/openapi.json"), None);
@@ -22,7 +23,7 @@ fn described(service: &Service, interface: &str, resources: &str) -> Project {
     project
 }
 
-/// Applies, finds nothing more to do, changes, finds nothing more to do, and destroys.
+/// Applies a spec, changes it and destroys it, and expects that nothing is left to do after each step.
 fn lives(project: &Project, spec: &str, change: (&str, &str)) {
     project.run(&["apply", "--yes"]).expect(0);
     project.run(&["plan", "--detailed-exitcode"]).expect(0);
@@ -120,7 +121,7 @@ fn providers_are_listed_and_shown() {
     assert!(unknown.contains("did you mean `catalog:powerdns`?"), "{unknown}");
 }
 
-/// Values for the types of version 1 that bounds alone do not tell.
+/// Values for types of version 1, as the limits in the document do not suffice to make valid ones.
 const VALUES: &str = "[networkvolume]\ndata_center_id = \"EU-RO-1\"\nsize = 20\n[networkvolume.change]\nsize = 30\n\
                       [template]\nimage_name = \"worker:1\"\n";
 

@@ -1,10 +1,10 @@
-//! Commands that go by a saved plan or by the state call what the spec names, or nothing.
+//! A command about a saved plan or the state calls the service that the spec names, or none.
 
 use crate::acceptance::{ASKING, relayed};
 use crate::harness::{Project, Service, data};
 use crate::recording_proxy::Mood;
 
-/// A spec that says where the service is, and has a variable without a value.
+/// Returns a spec with the address of the service and a variable without a value, and its project.
 fn addressed(service: &Service) -> (String, Project) {
     let url = |api: &str| &service.environment[&format!("PLUMB_SERVERLESS_{api}_URL")];
     let spec = format!(
@@ -80,7 +80,7 @@ fn a_missing_variable_is_no_missing_descriptor() {
     assert!(unknown.contains("the resources of the spec were not checked"), "{unknown}");
     let refused = project.run(&["plan"]).expect(1).stderr;
     assert!(refused.contains("`secret`") && refused.contains("`which`"), "{refused}");
-    // With all providers known, the resources are checked although a variable is missing.
+    // All providers are known, so the resources are checked although a variable is missing.
     project.write(
         "plumb.toml",
         spec.replace("[provider.other]\ndescriptor = \"./${var.which}.provider.toml\"\n", ""),
@@ -89,7 +89,7 @@ fn a_missing_variable_is_no_missing_descriptor() {
     assert!(refused.contains("hue") && refused.contains("`secret`"), "{refused}");
 }
 
-/// Two accounts of the serverless provider, each with a key of its own.
+/// Two instances of the serverless provider act on two accounts, each with its own key.
 #[test]
 fn the_serverless_provider_can_stand_twice() {
     let (one, two) = (data(), data());

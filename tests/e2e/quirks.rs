@@ -1,10 +1,12 @@
-//! The real service's quirks, each shown by a service of its own: a life goes through all the same.
+//! The quirks of the real service. For each, a service that has only this quirk is used through a whole
+//! lifecycle.
 
 use crate::harness::{Project, Service, data};
 use crate::lifecycle::SPEC;
 use crate::pods::POD;
 
-/// Applies, finds nothing more to do, changes, and takes everything away again.
+/// Applies a spec, changes it and destroys it with one quirk, and expects that nothing is left to do after
+/// each apply.
 fn lives_with(quirk: &str) {
     let folder = data();
     let service = Service::start(folder.path(), &["--quirks", quirk]);
@@ -66,7 +68,7 @@ fn a_retired_version_says_so() {
 fn an_html_page_is_no_answer() {
     let folder = data();
     let service = Service::start(folder.path(), &["--quirks", "html-errors"]);
-    // GraphQL keeps its form: only a volume is asked for.
+    // GraphQL keeps its form, so only a volume is requested.
     let volume =
         "[resource.network_volume.v]\nname = \"v\"\nsize = 10\ndata_center_id = \"EU-RO-1\"\n";
     let mut project = Project::with(volume, &service);

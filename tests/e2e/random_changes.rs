@@ -1,24 +1,25 @@
-//! Specs that change at random: whatever is renamed, replaced, swapped or taken away, in whatever order its
-//! replaces are to go, one apply does it, or the plan refuses it with nothing called.
+//! Random changes of specs: resources are renamed, replaced, swapped and removed, with any order of replaces.
+//! One apply makes all changes, or the plan refuses them without a call.
 //!
-//! The service insists on what the real one does: no template and no volume is deleted that an endpoint names.
-//! A slice is in the ordinary suite; `PLUMB_LONG_CHANGES=2000 cargo test -p plumb --test e2e changes` does more.
+//! The service has the same rule as the real one: a template or a volume that an endpoint names cannot be
+//! deleted. The ordinary suite makes a few changes; `PLUMB_LONG_CHANGES=2000 cargo test -p plumb --test e2e
+//! changes` makes more.
 
 use std::fmt::Write as _;
 
 use crate::harness::{Dice, Project, Service, data};
 
-/// The four types that use one another.
+/// The positions of the four types, which use one another, in the arrays of a wish.
 const VOLUME: usize = 0;
 const REGISTRY: usize = 1;
 const TEMPLATE: usize = 2;
 const ENDPOINT: usize = 3;
 
-/// How many changes one project lives through.
+/// The number of times that one project is changed.
 const STEPS: usize = 50;
 
 const KEYS: [&str; 4] = ["eu", "us", "ca", "no"];
-/// Two places for each key, so that a volume can be moved, which replaces it.
+/// Two data centers for each key. A volume that moves between them is replaced.
 const CENTERS: [[&str; 2]; 4] = [
     ["EU-RO-1", "EU-SE-1"],
     ["US-KS-2", "US-TX-3"],
@@ -26,12 +27,12 @@ const CENTERS: [[&str; 2]; 4] = [
     ["EUR-NO-1", "EUR-IS-1"],
 ];
 
-/// What a spec is made from.
+/// The choices from which a spec is made.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a thing that a spec says or does not")]
 struct Wish {
     keys: Vec<usize>,
-    /// Which of two names each block has.
+    /// The name of each block: one of two letters.
     blocks: [char; 4],
     create_first: [Option<bool>; 4],
     enabled: [bool; 4],
@@ -45,9 +46,9 @@ struct Wish {
     is_for_each: bool,
     mounts: bool,
     pulls: bool,
-    /// Whether the template has the volumes' ids in its environment.
+    /// True if the template has the volumes' ids in its environment.
     tells: bool,
-    /// Whether two volumes have each other's name.
+    /// True if two volumes have swapped their names.
     swaps: bool,
 }
 
@@ -73,7 +74,7 @@ impl Wish {
         }
     }
 
-    /// Makes one thing otherwise.
+    /// Changes one choice at random.
     fn change(&mut self, dice: &mut Dice) {
         let of = usize::try_from(dice.below(4)).unwrap();
         match dice.below(16) {
@@ -198,7 +199,7 @@ impl Wish {
         )
     }
 
-    /// The names of what there is afterwards, by collection.
+    /// Returns the names of the objects that exist after an apply, by collection.
     fn names(&self) -> [(&'static str, Vec<String>); 4] {
         let keyed = |name: &dyn Fn(usize) -> String| -> Vec<String> {
             self.keys.iter().map(|&key| name(key)).collect()
@@ -223,7 +224,7 @@ impl Wish {
     }
 }
 
-/// Lives through some changes, and says how many were done, and how many refused.
+/// Makes random changes to a project. Returns how many changes were applied, and how many were refused.
 fn live(seed: u64, steps: usize) -> (usize, usize) {
     let folder = data();
     let service = Service::start(folder.path(), &[]);
@@ -252,7 +253,7 @@ fn live(seed: u64, steps: usize) -> (usize, usize) {
     (done, refused)
 }
 
-/// Applies, in some of the cases by way of a saved plan. False where the plan refuses.
+/// Applies a wish, with `saves` through a saved plan. Returns false if the plan refuses it.
 fn apply(project: &Project, service: &Service, wish: &Wish, saves: bool, at: &str) -> bool {
     project.write("plumb.toml", wish.text());
     let calls = service.mutations().len();
@@ -287,7 +288,7 @@ fn apply(project: &Project, service: &Service, wish: &Wish, saves: bool, at: &st
 fn a_change_is_done_by_one_apply_or_refused_by_the_plan() {
     let wanted = std::env::var("PLUMB_LONG_CHANGES").ok().and_then(|text| text.parse().ok());
     let wanted: usize = wanted.unwrap_or(2 * STEPS);
-    // The seventh showed a template that was to be deleted while an endpoint named it.
+    // The first seed is 7, because it led to a plan that deletes a template which an endpoint still names.
     let lives = (7_u64..).take(wanted.div_ceil(STEPS)).map(|seed| live(seed, STEPS));
     let (done, refused) = lives.fold((0, 0), |(done, refused), (d, r)| (done + d, refused + r));
     println!("{done} changes done, {refused} refused");

@@ -1,5 +1,4 @@
-//! A relay before the service that writes down every byte that is sent, and answers badly on
-//! demand.
+//! A relay before the service that records all requests, and gives faulty answers on demand.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,21 +7,22 @@ use std::time::Duration;
 
 use crate::harness::{Dice, Service};
 
-/// What becomes of a request.
+/// The treatment of requests.
 #[derive(Clone, Debug)]
 pub(crate) enum Mood {
-    /// The service answers it.
+    /// The service answers the request.
     Pass,
-    /// The service sees it, and its answer is lost.
+    /// The service gets the request, and its answer is lost.
     Lose,
-    /// The connection is closed at once.
+    /// The relay closes the connection at once.
     Cut,
-    /// By the dice: the service answers most, the answers of some are lost, the connections of a few are closed at once.
+    /// Random: the service answers most requests, some answers are lost, and a few connections are closed at
+    /// once.
     Lossy,
-    /// It is answered with this status and content type, and with everything that was sent, in
-    /// this template: `{}` stands for the request, escaped as JSON text.
+    /// The relay answers with this status and content type, and with this template, in which `{}` stands for
+    /// the whole request, escaped as JSON text.
     Echo(u16, &'static str, &'static str),
-    /// It is answered with a redirect to this address.
+    /// The relay answers with a redirect to this address.
     Redirect(SocketAddr),
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Recorder {
 struct Shared {
     upstream: String,
     mood: Mutex<Mood>,
-    /// Whether requests that change nothing pass in every mood.
+    /// True if read requests pass in every mood.
     spare_reads: Mutex<bool>,
     dice: Mutex<Dice>,
     requests: Mutex<Vec<Vec<u8>>>,
@@ -46,7 +46,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Recorder {
-    /// A relay before this address, `HOST:PORT`.
+    /// Starts a relay before this address, `HOST:PORT`.
     pub(crate) fn before(upstream: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
@@ -61,14 +61,14 @@ impl Recorder {
         std::thread::spawn(move || {
             for socket in listener.incoming().flatten() {
                 let shared = Arc::clone(&this);
-                // A client that goes away ends its own thread only.
+                // If a client goes away, only its own thread ends.
                 std::thread::spawn(move || drop(serve(socket, &shared)));
             }
         });
         Self { address, shared }
     }
 
-    /// A relay before a service.
+    /// Starts a relay before a service.
     pub(crate) fn of(service: &Service) -> Self {
         let rest = &service.environment["PLUMB_SERVERLESS_REST_URL"];
         Self::before(rest.trim_start_matches("http://").trim_end_matches("/v1").to_owned())
@@ -78,7 +78,7 @@ impl Recorder {
         self.address
     }
 
-    /// An address of the service, by way of the relay.
+    /// Returns an address of the service that leads through the relay.
     pub(crate) fn by_way(&self, url: &str) -> String {
         url.replacen(&self.shared.upstream, &self.address.to_string(), 1)
     }
@@ -88,7 +88,7 @@ impl Recorder {
         *locked(&self.shared.spare_reads) = spare_reads;
     }
 
-    /// Every request so far, head and body.
+    /// Returns all requests so far, head and body.
     pub(crate) fn requests(&self) -> Vec<Vec<u8>> {
         locked(&self.shared.requests).clone()
     }
@@ -139,7 +139,7 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
-/// Asks the service, over a connection of its own that closes with the answer.
+/// Sends a request to the service, over a new connection that closes with the answer.
 fn forward(request: &[u8], shared: &Shared) -> std::io::Result<Vec<u8>> {
     let mut upstream = TcpStream::connect(&shared.upstream)?;
     let text = request.to_vec();
@@ -152,7 +152,7 @@ fn forward(request: &[u8], shared: &Shared) -> std::io::Result<Vec<u8>> {
     Ok(answer)
 }
 
-/// Reads one request: its head, and as much body as the head says.
+/// Reads one request: its head, and the body of the length in the head.
 pub(crate) fn read_message(socket: &mut TcpStream) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 16 * 1024];

@@ -1,4 +1,4 @@
-//! A saved plan is exact, or refuses.
+//! Saved plans: an apply does exactly what the plan says, or refuses it.
 
 use serde_json::json;
 
@@ -57,7 +57,7 @@ fn a_plan_that_no_longer_fits_is_refused_and_unrelated_changes_are_not_minded() 
     assert_eq!(service.list("/networkvolumes")[0]["size"], 200);
 }
 
-/// Each copy of the folder has a state of its own, and neither knows of the other's.
+/// Each copy of the folder has its own state, which knows nothing of the other copy.
 #[test]
 fn a_first_plan_that_is_applied_in_two_copies_of_a_folder_makes_each_object_once() {
     let folder = data();
@@ -76,7 +76,7 @@ fn a_first_plan_that_is_applied_in_two_copies_of_a_folder_makes_each_object_once
     {
         assert_eq!(service.names(collection), [name]);
     }
-    // The plan says the same of them as the refusal, and they can be taken over.
+    // The plan reports the same about the objects as the refusal, and they can be taken over.
     let plan = second.run(&["plan"]);
     assert!(plan.said().contains("named \"worker\" exists already"), "{}", plan.said());
     for (address, collection) in [
@@ -102,7 +102,7 @@ fn a_name_that_others_bear_is_no_obstacle_to_a_plan_that_was_made_knowing_it() {
     make();
     let plan = project.run(&["plan", "--out", "plan.json"]).expect(0);
     assert!(plan.said().contains("a second one with this name will be created"), "{}", plan.said());
-    // Who looks at the saved plan is told the same.
+    // `plumb show` reports the same for the saved plan.
     for format in ["text", "markdown", "json"] {
         let shown = project.run(&["show", "plan.json", "--format", format]).expect(0).said();
         assert!(shown.contains("a second one with this name will be created"), "{format}: {shown}");
@@ -110,7 +110,7 @@ fn a_name_that_others_bear_is_no_obstacle_to_a_plan_that_was_made_knowing_it() {
     }
     make();
     project.run(&["apply", "plan.json"]).expect(3);
-    // One that did not look knows of none.
+    // A plan without a refresh knows nothing of the others.
     project.run(&["plan", "--no-refresh", "--out", "plan.json"]).expect(0);
     project.run(&["apply", "plan.json"]).expect(3);
     project.run(&["plan", "--out", "plan.json"]).expect(0);
@@ -136,18 +136,18 @@ fn a_plan_of_another_folder_is_applied_there_or_not_at_all() {
         project.run(&["-C", folder, "apply", up]).expect(0);
         project.run(&["plan", folder, "--detailed-exitcode"]).expect(0);
     }
-    // A folder that is not below: its name says which it is.
+    // The folder is not below the current one. The plan has its name.
     project.write("one/plumb.toml", "[resource.value.a]\ninput = 1\n");
     project.run(&["-C", "env", "plan", "../one", "--out", "p.json"]).expect(0);
     let refused = project.run(&["-C", "env", "apply", "p.json"]).expect(3).stderr;
     assert!(refused.contains("folder one"), "{refused}");
     project.run(&["-C", "one", "apply", "../env/p.json"]).expect(0);
-    // The folder itself, however it is called, is no other one.
+    // The current folder counts as the same under any name.
     project.run(&["-C", "env", "plan", ".", "--out", "p.json"]).expect(0);
     project.run(&["-C", "env", "apply", "p.json"]).expect(0);
 }
 
-/// Before there is a state, nothing but the spec says whose plan it is.
+/// As long as there is no state, only the spec tells which folder the plan is for.
 #[test]
 fn the_plan_of_a_first_run_is_applied_in_its_folder_or_in_a_copy_of_it() {
     let project = Project::new("");
@@ -164,7 +164,7 @@ fn the_plan_of_a_first_run_is_applied_in_its_folder_or_in_a_copy_of_it() {
         assert!(!project.path(folder).join(".plumb").exists(), "{folder}");
     }
     project.run(&["-C", "checkout/dev", "apply", "../../p.json"]).expect(0);
-    // In its own folder it is what was reviewed, whatever became of the spec.
+    // In its own folder, the plan is applied as it was reviewed, even if the spec has changed since.
     project.write("dev/plumb.toml", spec(3));
     project.run(&["-C", "dev", "apply", "../p.json"]).expect(0);
     project.run(&["-C", "dev", "plan", "--out", "../p.json"]).expect(0);
@@ -213,7 +213,7 @@ fn a_damaged_plan_is_refused() {
     assert!(service.mutations().is_empty());
 }
 
-/// A plan holds no secret, and of the spec a saved one reads the provider blocks alone.
+/// A plan file holds no secret. To apply it, only the provider blocks of the spec are read.
 #[test]
 fn a_secret_is_asked_for_again_and_no_default_of_one_is_saved() {
     let spec = |default: &str| {

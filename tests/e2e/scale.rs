@@ -1,8 +1,8 @@
-//! Many resources: the time and the memory of a command grow with them, and not faster.
+//! Many resources: the time and the memory of a command grow no faster than their number.
 //!
-//! How long a command takes is `benches/scale.py`'s business. Here only growth is looked at, with
-//! a wide margin: eight times the resources may take twenty-four times as long, where something
-//! that looks at each pair of them takes sixty-four times.
+//! `benches/scale.py` measures the time of commands. This test measures only the growth, with a wide margin:
+//! eight times the resources may take twenty-four times as long. Code that looks at each pair of resources
+//! takes sixty-four times.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ const FEW: usize = 400;
 const GROWTH: usize = 8;
 const SLOWER_MAX: u32 = 24;
 
-/// Resources that each refer to one that all share, and to the one before.
+/// Returns a spec of resources that each refer to one shared resource and to the one before.
 fn spec(count: usize) -> String {
     let mut text = "[plumb]\nname = \"scale\"\n[resource.value.base]\ninput = 1\n".to_owned();
     for n in 0..count {
@@ -26,7 +26,7 @@ fn spec(count: usize) -> String {
     text
 }
 
-/// How long each command took, at best.
+/// Returns the shortest time of each command.
 fn times(count: usize) -> Vec<(&'static str, Duration)> {
     let commands: [(&str, &[&str]); 4] = [
         ("plan from nothing", &["plan", "."]),

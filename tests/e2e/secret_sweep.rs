@@ -1,16 +1,16 @@
-//! The sweep: secrets wherever secrets can be, every command, every kind of failure, and then a
-//! search of every byte that was printed, written or sent, in every form that a secret may take.
+//! The secret sweep: secrets in all possible places, every command, every kind of failure. Then all bytes
+//! that were printed, written or sent are searched for the secrets, in every form that a secret may take.
 
 use std::path::{Path, PathBuf};
 
 use crate::harness::{Project, Ran, Service, data};
 use crate::recording_proxy::{Mood, Recorder};
 
-/// The key of the account: with everything that forms of writing change.
+/// The key of the account. It has all kinds of characters that encodings change.
 const KEY: &str = "canary+key/%&=7f3a9";
 const STATE_KEY: &str = "canary passphrase \"41\" of the state";
 
-/// Secrets by the variable that gives them.
+/// Secrets, each with the variable that gives it.
 const SECRETS: [(&str, &str); 5] = [
     ("password", "canary \"env\" é/+ 11a"),
     ("token", "canary-option&=22b"),
@@ -79,7 +79,7 @@ value = "${value.holder.output.token}"
 sensitive = true
 "#;
 
-/// Every form in which a secret may be found.
+/// Returns every form in which a secret may appear.
 fn forms(secret: &str) -> Vec<String> {
     let json = |text: &str| {
         let quoted = serde_json::Value::from(text).to_string();
@@ -123,7 +123,7 @@ fn forms(secret: &str) -> Vec<String> {
     forms
 }
 
-/// Both alphabets, without the end that depends on what follows.
+/// Returns the base64 forms in both alphabets, without the end that depends on the bytes after it.
 fn base64(bytes: &[u8]) -> [String; 2] {
     let text = |alphabet: &[u8; 64]| -> String {
         let whole = bytes.chunks_exact(3).flat_map(|three| {
@@ -146,10 +146,10 @@ fn all_secrets() -> Vec<&'static str> {
     SECRETS.iter().map(|(_, secret)| *secret).chain([KEY, STATE_KEY]).collect()
 }
 
-/// No secret stands in these bytes.
+/// Expects that these bytes have none of the secrets.
 #[track_caller]
 fn hidden(what: &str, bytes: &[u8], secrets: &[&str]) {
-    // What is no text stands between what is, and a secret is text.
+    // Secrets are text, so the bytes between texts do not matter.
     let text = String::from_utf8_lossy(bytes);
     for secret in secrets {
         for form in forms(secret) {
@@ -159,7 +159,7 @@ fn hidden(what: &str, bytes: &[u8], secrets: &[&str]) {
     }
 }
 
-/// The log holds lines of Plumb only: other crates would write headers and bodies.
+/// Expects that the log has only lines of Plumb: other crates would log headers and bodies.
 #[track_caller]
 fn only_own_targets(stderr: &str) {
     for line in stderr.lines() {
@@ -174,7 +174,7 @@ fn only_own_targets(stderr: &str) {
     }
 }
 
-/// Every file below a folder.
+/// Returns all files below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let (mut found, mut open) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = open.pop() {
@@ -186,7 +186,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A service behind a relay, and a project that knows secrets.
+/// A service behind a relay, and a project with secrets.
 struct World {
     service: Service,
     recorder: Recorder,
@@ -216,7 +216,7 @@ impl World {
         project.set("HOME", temporary.to_str().unwrap());
         project.set("RUST_LOG", "trace");
         project.set("RUST_BACKTRACE", "full");
-        // Everything that the log may show.
+        // The log shows as much as it can.
         project.set("PLUMB_LOG", "trace");
         if state_key {
             project.set("PLUMB_STATE_KEY", STATE_KEY);
@@ -225,7 +225,7 @@ impl World {
         Self { service, recorder, project, data: folder, scratch }
     }
 
-    /// Runs a command with the variables that are given by option and by file.
+    /// Runs a command with the variables that are given by options and by a file.
     fn run(&self, arguments: &[&str]) -> Ran {
         let file = self.scratch.path().join("blob.toml");
         let mut all = arguments.to_vec();
@@ -242,7 +242,7 @@ impl World {
         ran
     }
 
-    /// Searches everything that was written anywhere but where the service keeps its objects.
+    /// Searches all files, except for the place where the service stores its objects.
     #[track_caller]
     fn search_files(&self) {
         for path in files(self.project.path("").as_path()) {
@@ -255,7 +255,8 @@ impl World {
             let bytes = std::fs::read(&path).unwrap();
             let own = name.starts_with("service.db") || name.starts_with("store");
             let secrets: Vec<&str> = match name.as_str() {
-                // Where the objects are, and the key for who finds the service.
+                // The objects are stored here; and these files have the key, for commands that use the
+                // service.
                 _ if own => vec![STATE_KEY],
                 "serve.json" | "key" => all_secrets().into_iter().filter(|s| *s != KEY).collect(),
                 _ => all_secrets(),
@@ -264,8 +265,8 @@ impl World {
         }
     }
 
-    /// Searches everything that was sent: a secret goes into the body of what it belongs to, the
-    /// key into a header, or into the query of GraphQL, whose interface wants it there.
+    /// Searches all requests. A secret may be in the body of the request that it belongs to. The key may be
+    /// in a header, or in the query of GraphQL, which requires it there.
     #[track_caller]
     fn search_requests(&self) {
         let requests = self.recorder.requests();
@@ -291,7 +292,8 @@ impl World {
     }
 }
 
-/// What is asked of a project in every mood. Import and resolve name things that are there or not.
+/// The commands that are run in every mood. Import and resolve name objects that exist and objects that do
+/// not.
 const COMMANDS: &[&[&str]] = &[
     &["validate"],
     &["validate", "--json"],
@@ -335,7 +337,7 @@ const COMMANDS: &[&[&str]] = &[
     &["version"],
 ];
 
-/// Applies, changes what can be changed while the relay is in this mood, and searches.
+/// Applies, makes all possible changes while the relay is in this mood, and searches.
 fn in_mood(mood: &Mood, spare_reads: bool) {
     let world = World::new(false);
     world.run(&["apply", "-y"]).expect(0);
@@ -345,7 +347,7 @@ fn in_mood(mood: &Mood, spare_reads: bool) {
     );
     world.recorder.mood(mood.clone(), spare_reads);
     let failed = world.run(&["apply", "-y", "-v"]);
-    // What was done, and is found to be done, ends well.
+    // If the effect of a call happened and is found, the apply succeeds.
     let done = matches!(mood, Mood::Lose | Mood::Echo(200, ..));
     assert!(done || failed.code != Some(0), "{mood:?}: {}", failed.said());
     for command in COMMANDS {
@@ -368,7 +370,7 @@ fn a_good_life_shows_no_secret() {
         for command in COMMANDS {
             let ran = world.run(command);
             world.search_files();
-            // A plan of a first run is refused after another one, before anything is asked of the API.
+            // The plan of a first run is refused after another run, before any call to the API.
             if command.starts_with(&["apply"]) && ran.code != Some(3) {
                 for logged in ["sending", "received", "request", "lock taken", "lock released"] {
                     assert!(ran.stderr.contains(logged), "no `{logged}` in {}", ran.stderr);
@@ -421,7 +423,7 @@ fn a_redirect_takes_nothing_along() {
     assert_eq!(trap.requests().len(), 0, "something was sent elsewhere");
 }
 
-/// Mistakes around secrets: found, said, and without the secret.
+/// Mistakes with secrets are found and reported, without showing the secret.
 #[test]
 fn mistakes_around_secrets_do_not_show_them() {
     let world = World::new(false);
@@ -473,7 +475,7 @@ fn mistakes_around_secrets_do_not_show_them() {
     world.search_files();
 }
 
-/// Keys and passwords in addresses, and keys that fit nowhere.
+/// Keys and passwords in addresses, and keys that are not valid.
 #[test]
 fn addresses_and_keys_that_cannot_be_used_are_not_shown() {
     let mut world = World::new(false);
@@ -511,7 +513,7 @@ fn addresses_and_keys_that_cannot_be_used_are_not_shown() {
     world.search_files();
 }
 
-/// A key of the state that is wrong, or gone, is said, and neither key is.
+/// A wrong or missing encryption key is reported, and no key is shown.
 #[test]
 fn keys_of_the_state_are_not_shown() {
     let mut world = World::new(true);
@@ -530,7 +532,7 @@ fn keys_of_the_state_are_not_shown() {
     world.search_requests();
 }
 
-/// A secret that stands in the spec as it is does not get into the state, nor into a plan file.
+/// A secret that is written in the spec does not get into the state or a plan file.
 #[test]
 fn a_secret_in_the_text_of_a_spec_stays_there() {
     let mut world = World::new(false);
@@ -563,12 +565,12 @@ fn a_secret_in_the_text_of_a_spec_stays_there() {
     let said = world.project.run(&["apply", "-y", "--json"]).expect(0).said();
     hidden("the apply", said.as_bytes(), &[literal]);
     search(&world);
-    // What stays as it is is not sent, and is in the text of the spec all the same.
+    // An unchanged value is not sent, but a plan file would hold it with the text of the spec.
     let also = "[resource.value.v]\ninput = \"x\"\n";
     world.project.write("plumb.toml", spec(&format!("\"{literal}\"")) + also);
     world.project.run(&["plan", "--out", "plan.json"]).expect(1);
     search(&world);
-    // So it is where something takes it from there, and each is named.
+    // The same holds for values that use it, and each of them is named.
     let uses = "[resource.value.v]\ninput = \"${registry_auth.r.password}\"\n\
                 [resource.registry_auth.s]\nname = \"s\"\nusername = \"me\"\npassword = \"swordfish\"\n";
     world.project.write("plumb.toml", spec(&format!("\"{literal}\"")) + uses);
@@ -585,7 +587,8 @@ fn a_secret_in_the_text_of_a_spec_stays_there() {
     search(&world);
 }
 
-/// Of a sensitive output all counts as secret; where it changes, the file would hold what is written in it.
+/// All of a sensitive output counts as secret. If it changes, a plan file would hold the values that are
+/// written in it.
 #[test]
 fn an_output_with_something_beside_a_secret_is_not_saved() {
     let project = Project::new(
@@ -604,7 +607,8 @@ fn an_output_with_something_beside_a_secret_is_not_saved() {
     assert!(said.contains("o = (sensitive)"), "{said}");
 }
 
-/// Nor does one that stands beside what is known only after apply: its expression is shown without it.
+/// A literal secret next to a value that is known only after an apply is not shown: the expression is shown
+/// without it.
 #[test]
 fn a_secret_beside_something_unknown_is_not_shown() {
     let world = World::new(false);
@@ -649,7 +653,8 @@ fn a_secret_beside_something_unknown_is_not_shown() {
     }
 }
 
-/// What a worker is started with is what its template says: nothing of who started the service.
+/// A worker gets the environment of its template, and nothing from the environment of the process that
+/// started the service.
 #[test]
 fn workers_do_not_inherit_secrets() {
     let scratch = data();
@@ -670,12 +675,13 @@ fn workers_do_not_inherit_secrets() {
     project.set("PLUMB_VAR_other", SECRETS[0].1);
     project.set("AWS_SECRET_ACCESS_KEY", SECRETS[1].1);
     project.run(&["apply", "-y"]).expect(0);
-    // The service lives as long as a command: one that waits gives the worker time to start.
+    // The service lives as long as a command needs it, so a command that waits gives the worker time to
+    // start.
     let mut waiting = project.spawn(&["job", "run", "endpoint.spy", "{\"a\":1}"]);
     crate::harness::wait_for("the worker", || seen.exists());
     let serve = std::fs::read(project.path(".plumb/service/serve.json")).unwrap();
     let serve: serde_json::Value = serde_json::from_slice(&serve).unwrap();
-    // Where the system shows it.
+    // The file exists only where the system shows environments.
     let of_service = std::fs::read(format!("/proc/{}/environ", serve["pid"])).unwrap_or_default();
     hidden("the environment of the service", &of_service, &all_secrets());
     drop(waiting.kill());

@@ -1,4 +1,4 @@
-//! A planted secret is searched in every byte that is written and printed.
+//! A planted secret is searched for in all bytes that are written and printed.
 
 use crate::harness::{KEY, Project, Service, data};
 
@@ -31,7 +31,7 @@ fn hidden(what: &str, bytes: &[u8]) {
     }
 }
 
-/// What a shell lets others do is not what Plumb and its service let them do.
+/// The files of Plumb and its service are readable by their user only, even if the shell's umask allows more.
 #[test]
 fn what_is_written_is_this_users_alone_whatever_the_umask() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -45,7 +45,7 @@ fn what_is_written_is_this_users_alone_whatever_the_umask() {
     let mut open = vec![project.path(".plumb")];
     while let Some(path) = open.pop() {
         let metadata = path.symlink_metadata().unwrap();
-        // What git reads may be read.
+        // Files for git may be readable.
         if path.file_name().unwrap() != ".gitignore" {
             assert_eq!(metadata.permissions().mode() & 0o077, 0, "{}", path.display());
         }
@@ -81,7 +81,7 @@ fn no_secret_is_printed_or_written() {
         let ran = project.run(command).expect(0);
         hidden(&format!("{command:?}"), ran.said().as_bytes());
     }
-    // A script that asks for it gets nothing, and not a word in its place.
+    // A script that asks for a sensitive output gets an error, and no text in place of the value.
     for form in [&["output", "password"][..], &["output", "password", "--json"]] {
         let refused = project.run(form).expect(1);
         assert!(refused.stdout.is_empty(), "{}", refused.stdout);
@@ -89,7 +89,7 @@ fn no_secret_is_printed_or_written() {
     }
     hidden("the state", &project.written());
     hidden("the plan", &std::fs::read(project.path("plan.json")).unwrap());
-    // The template did get it.
+    // The template has the secret.
     let templates = service.list("/templates");
     assert_eq!(templates[0]["env"]["PASSWORD"], SECRET);
     project.run(&["destroy", "--yes"]).expect(0);

@@ -1,4 +1,4 @@
-//! Settings of a server, which are there from the start: taken over, changed, and reset or left alone.
+//! The settings of a server, which exist from the start: taken over, changed, and reset or left alone.
 
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ fn settings_are_taken_over_and_reset() {
     project.write("plumb.toml", spec(""));
     let planned = project.run(&["apply", "--yes"]).expect(0);
     assert_eq!(has(), json!({"theme": "plain", "limit": 10}), "{}", planned.said());
-    // The object is there still, and is taken over again.
+    // The object still exists, and is taken over again.
     project.write("plumb.toml", spec(MINE));
     project.run(&["apply", "--yes"]).expect(0);
     project.run(&["destroy", "--yes"]).expect(0);

@@ -1,4 +1,4 @@
-//! A small HTTP server in the test's own process: it answers as a function says.
+//! A small HTTP server in the process of the test. A function makes its answers.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex};
 pub(crate) struct Request {
     pub(crate) method: String,
     pub(crate) path: String,
-    /// By name, in lower case.
+    /// The headers, by their names in lower case.
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: String,
 }
 
-/// An answer; headers are whole lines.
+/// An answer. Each header is a complete line.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<String>,
@@ -27,7 +27,7 @@ impl Answer {
     }
 }
 
-/// Starts a server over a world, and returns its address and the world. It ends with the test.
+/// Starts a server with a new world. Returns its address and the world. The server ends with the test.
 pub(crate) fn start<W: Default + Send + 'static>(
     answer: fn(&mut W, &Request) -> Answer,
 ) -> (String, Arc<Mutex<W>>) {

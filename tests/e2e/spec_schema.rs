@@ -1,4 +1,4 @@
-//! The JSON Schema of a spec, as taplo reads it: the TOML tool behind the editor extension Even Better TOML.
+//! The JSON Schema of a spec, checked with taplo, the TOML tool behind the editor extension Even Better TOML.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::harness::Project;
 
-/// The answer of taplo about some specs, by one schema; none where there is no taplo.
+/// Returns if taplo accepts some specs by a schema, with its output; `None` if taplo is not installed.
 fn taplo(folder: &Path, specs: &[PathBuf], schema: &str) -> Option<(bool, String)> {
     let program = std::env::var_os("PLUMB_TAPLO").unwrap_or_else(|| "taplo".into());
     let file = folder.join("plumb.schema.json");
@@ -23,7 +23,7 @@ fn taplo(folder: &Path, specs: &[PathBuf], schema: &str) -> Option<(bool, String
     Some((output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned()))
 }
 
-/// The folders with a spec below a folder.
+/// Collects the folders with a spec below a folder.
 fn specs(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -42,7 +42,7 @@ fn taplo_finds_every_example_valid() {
     specs(&examples, &mut folders);
     assert!(folders.len() >= 5, "{folders:?}");
     let project = Project::new("");
-    // Most have the same schema, and taplo takes its time to start.
+    // Most specs have the same schema, and each start of taplo takes time.
     let mut by_schema: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for folder in folders {
         let here = folder.to_str().unwrap();
@@ -84,7 +84,7 @@ fn taplo_finds_mistakes() {
         specs.push(project.path(&format!("mistake-{number}.toml")));
     }
     let Some((_, said)) = taplo(&project.path(""), &specs, &schema) else { return };
-    // Each mistake is shown with its file on the line below.
+    // The file of each mistake is in the line below it.
     let said: Vec<&str> = said.lines().collect();
     for (number, (spec, mistake)) in mistakes.iter().enumerate() {
         let file = format!("mistake-{number}.toml:");

@@ -1,4 +1,4 @@
-//! `plumb state`: what is put in place of what, and what is shown of the past.
+//! `plumb state`: replacing a state, and showing its history.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -6,7 +6,7 @@ use crate::harness::{Project, ran};
 
 const SPEC: &str = "[resource.value.v]\ninput = 1\n";
 
-/// A folder in which `value.v` was applied with these inputs, one after the other.
+/// Returns a folder in which `value.v` was applied with these inputs, one after the other.
 fn applied(inputs: &[u32]) -> Project {
     let project = Project::new(SPEC);
     for input in inputs {
@@ -65,7 +65,7 @@ fn what_would_be_lost_by_a_push_takes_force_and_is_named() {
     project.write("state.json", project.run(&["state", "pull"]).expect(0).stdout);
     project.write("plumb.toml", "[resource.value.v]\ninput = 1\n[resource.value.w]\ninput = 1\n");
     project.run(&["apply", "--yes"]).expect(0);
-    // The lock notes who had it; the state is as it was.
+    // The lock has a note of its last holder; the state is unchanged.
     let state = || std::fs::read(project.path(".plumb/state.json")).expect("it is there");
     let before = state();
     let said = project.run(&["state", "push", "state.json"]).expect(8).said();
@@ -112,7 +112,7 @@ fn what_a_push_replaces_is_the_newest_backup() {
     assert!(said.contains(&help), "{said}");
 }
 
-/// The state is newer than every backup of it, so that is what to go on from.
+/// If the journal is lost, the advice is to push the state file itself, because it is newer than all backups.
 #[test]
 fn a_state_goes_on_without_its_journal() {
     let project = applied(&[1, 2]);

@@ -1,11 +1,13 @@
-//! A key for the state: nothing at rest can be read without it, and each mistake has its words.
+//! An encryption key for the state: without the key no stored file can be read, and each mistake has its own
+//! message.
 
 use crate::harness::{Project, Ran, Service, data};
 use crate::lifecycle::SPEC;
 
 const PASSPHRASE: &str = "canary passphrase of the state";
 
-/// What stands in the spec, in the objects, or in what is written when there is no key.
+/// Texts from the spec, the objects and the file formats. They stand in unencrypted files, and must not stand
+/// in encrypted ones.
 const CANARIES: [&str; 7] =
     ["network_volume", "EU-RO-1", "models", "worker", "chat", "entries", "plumb-plan"];
 
@@ -117,7 +119,7 @@ fn a_plain_state_is_sealed_and_that_is_said_once() {
     assert_eq!(readable(&project.written(), &ids(&service)), Vec::<String>::new());
     let second = quiet(project.run(&["apply", "--yes"]), 0);
     assert!(!second.contains("PLUMB_STATE_KEY"), "{second}");
-    // And back again, by a person who wants it.
+    // A person can go back to an unencrypted state.
     let pulled = project.run(&["state", "pull"]).expect(0).stdout;
     project.write("pulled.json", pulled);
     let push = ["state", "push", "--force", "pulled.json"];

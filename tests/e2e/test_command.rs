@@ -1,4 +1,4 @@
-//! `plumb test`: steps against a throw-away service.
+//! `plumb test`: runs steps against a throw-away service.
 
 use crate::harness::{Project, wait_for};
 
@@ -40,7 +40,7 @@ assert = 'plan.summary.update == 1 && objects["network_volume.a"].size == 20'
 fn steps_pass_and_leave_nothing_behind() {
     let mut project = Project::new(SPEC);
     project.write("tests/sizes.test.toml", TEST);
-    // Whose key and addresses these are, a test does not find out.
+    // A test does not see the user's key and addresses.
     project.set("PLUMB_SERVERLESS_API_KEY", "canary-key");
     project.set("PLUMB_SERVERLESS_REST_URL", "http://127.0.0.1:9/v1");
     let temporary = tempfile::tempdir().expect("a folder for the test");
@@ -70,7 +70,8 @@ fn failures_are_shown_with_their_values() {
     assert!(ran.stdout.contains("skipped 1 more of this file"), "{}", ran.said());
 }
 
-/// A fault of the service that the command makes up for; a provider of one's own is not called unasked.
+/// The command recovers from a fault of the service. The API of a custom provider is called only if the test
+/// file names it.
 #[test]
 fn faults_are_made_and_real_providers_are_refused() {
     let project = Project::new(SPEC);

@@ -1,4 +1,4 @@
-//! Attributes that the spec no longer gives: the service clears them, or resets them.
+//! Attributes that the spec no longer gives: an apply clears or resets them.
 
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ fn spec(template: &str, endpoint: &str) -> String {
     SPEC.replace("TEMPLATE", template).replace("ENDPOINT", endpoint)
 }
 
-/// Both objects as the service has them.
+/// Returns both objects as the service has them.
 fn look(service: &Service) -> Vec<Value> {
     let of = |path: &str, names: &[&str]| {
         let object = service.list(path)[0].clone();
@@ -120,7 +120,7 @@ fn what_the_spec_no_longer_gives_goes_back() {
     project.run(&["drift"]).expect(0);
 }
 
-/// The lines about attributes that are unset, without blanks in front, and with ids as a word.
+/// Returns the lines about attributes that are unset, without leading blanks, and with words in place of ids.
 fn changes(plan: &str) -> String {
     let lines = plan.lines().filter(|line| line.contains("unset"));
     let line = |line: &str| match line.trim().split_once("_id") {
@@ -133,7 +133,8 @@ fn changes(plan: &str) -> String {
     lines.map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// A value that nothing clears in place stays, and is said: GPU types of an endpoint, whose API keeps what it does not get.
+/// A value that no call can clear stays, and the plan says so. Here it belongs to an endpoint with GPU types,
+/// whose API keeps what a call leaves out.
 #[test]
 fn what_an_update_cannot_leave_out_stays() {
     let folder = data();
@@ -155,13 +156,14 @@ docker_start_cmd = ["-c", "true"]
 container_registry_auth_id = "${registry_auth.images.id}"
 "#;
 
-/// One of the two that cannot be given together is in each.
+/// Two attributes that cannot be given together, each in its own block.
 const ENDPOINTS_2: [&str; 2] = [
     "network_volume_id = \"${network_volume.models.id}\"\nmin_cuda_version = \"12.4\"\n",
     "allowed_cuda_versions = [\"12.4\"]\n",
 ];
 
-/// The same in the second version of the API, as far as that can clear what it has.
+/// In version 2 of the API, attributes that the spec no longer gives are cleared, too, as far as that version
+/// can do it.
 #[test]
 fn what_the_spec_no_longer_gives_goes_back_in_version_2() {
     let folder = data();

@@ -1,16 +1,16 @@
-//! An API that refuses a change of an object that changed meanwhile: `If-Match`, and 412.
+//! An API that refuses a change of an object which was changed in the meantime: `If-Match`, and 412.
 
 use crate::harness::Project;
 use crate::small_server::{self, Answer, Request};
 
-/// The one page that the server has.
+/// The only page on the server.
 #[derive(Default)]
 struct Page {
     text: Option<String>,
     version: u64,
-    /// True if a stranger changes the page right before the next change that is asked for.
+    /// True if a stranger changes the page right before the next requested change.
     stranger_comes: bool,
-    /// The changes that were asked for, with their `If-Match`.
+    /// The requested changes, with their `If-Match`.
     asked: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ impl Page {
         Answer { headers, ..Answer::new(status, body) }
     }
 
-    /// The status and the body of an answer.
+    /// Returns the status and the body of an answer.
     fn act(
         &mut self,
         method: &str,

@@ -1,5 +1,5 @@
-//! Remote state end to end: the real binary, the real service, real servers for the state.
-//! `cargo test --features remote --test remote`; a test whose server is not here says so.
+//! End-to-end tests of remote state: the real binary, the real service, and real servers for the state. Run
+//! them with `cargo test --features remote --test remote`. A test whose server is not installed says so.
 #![cfg(all(feature = "postgres", feature = "s3", feature = "gcs"))]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -39,15 +39,15 @@ network_volume_id = "${network_volume.models.id}"
 "#;
 
 const SECRET: &str = "canary-secret-91aa";
-/// Long enough for a run to be waited out within a test.
+/// The lock time in seconds: short enough for a test to wait until the lock of a killed run ends.
 const TTL: u32 = 2;
 
-/// A place for the state of one test.
+/// The place of one test's state.
 struct Place {
-    /// `[state]`.
+    /// The `[state]` block of the spec.
     block: String,
     environment: Vec<(String, String)>,
-    /// Whether a killed holder's lock is free at once.
+    /// True if the lock of a killed run is free at once.
     at_once: bool,
 }
 
@@ -78,7 +78,7 @@ fn s3() -> Option<Place> {
         next(),
         server.port
     );
-    // Nobody listens at that proxy: none of the environment is used.
+    // Nobody listens at this proxy: these proxy variables must not be used.
     let variables = [
         ("AWS_ACCESS_KEY_ID", "id"),
         ("AWS_SECRET_ACCESS_KEY", SECRET),
@@ -102,7 +102,7 @@ fn gcs() -> Option<Place> {
     Some(Place { block, environment, at_once: false })
 }
 
-/// Runs a test for each kind of place that is here.
+/// Runs a test for each kind of place whose server is installed.
 fn each(test: impl Fn(&Place)) {
     for place in [postgres(), s3(), gcs()].into_iter().flatten() {
         test(&place);
@@ -134,7 +134,7 @@ fn a_life_with_remote_state() {
         let folder = data();
         let service = Service::start(folder.path(), &[]);
         let project = place.project(&service);
-        // A state that others share is made on purpose.
+        // A shared state must be made by `plumb state init`; no other command makes it.
         for arguments in [&["plan"][..], &["apply", "--yes"], &["state", "list"], &["drift"]] {
             let said = quiet(project.run(arguments), 8);
             assert!(said.contains("plumb state init"), "{said}");
@@ -149,7 +149,7 @@ fn a_life_with_remote_state() {
         quiet(project.run(&["drift"]), 0);
         quiet(project.run(&["state", "mv", "template.worker", "template.other"]), 0);
         quiet(project.run(&["state", "mv", "template.other", "template.worker"]), 0);
-        // The same from another checkout: nothing of the state is on this machine.
+        // Another checkout does the same: no part of the state is on this machine.
         let other = place.project(&service);
         quiet(other.run(&["plan", "--detailed-exitcode"]), 0);
         let pulled = other.run(&["state", "pull"]).expect(0).stdout;
@@ -177,7 +177,7 @@ fn a_killed_run_is_gone_on_from_elsewhere() {
         run.kill().unwrap();
         run.wait().unwrap();
         let begun = Instant::now();
-        // The machine is gone with its disk: another checkout goes on.
+        // The first checkout is lost with its disk, and another one goes on.
         let other = place.project(&service);
         quiet(other.run(&["apply", "--yes"]), 0);
         assert!(place.at_once || begun.elapsed() >= Duration::from_secs(u64::from(TTL)));
@@ -208,8 +208,8 @@ fn two_runs_at_once() {
     });
 }
 
-/// A run is stopped in the middle, another one takes over where the store allows it, and then the
-/// first goes on: it calls nothing more, and the state is whole.
+/// A run is stopped in the middle, and another run takes the lock when the store allows that. The first run
+/// continues then and makes no more calls, and the state is complete.
 #[test]
 fn a_run_that_stood_still_is_shut_out() {
     for place in [s3(), gcs()].into_iter().flatten() {
@@ -237,7 +237,7 @@ fn a_run_that_stood_still_is_shut_out_of(place: &Place) {
     }
 }
 
-/// In a database a process that stands still keeps the lock until a person takes it.
+/// In a database, a process that hangs keeps the lock until a person runs `plumb unlock`.
 #[test]
 fn a_run_that_stands_still_is_driven_out() {
     let Some(place) = postgres() else { return };
@@ -284,7 +284,7 @@ fn the_state_moves_and_the_old_place_says_where_to() {
         project.set(name, value);
     }
     quiet(project.run(&["apply", "--yes"]), 0);
-    // From files to the database, to the bucket, and back to files.
+    // The state moves from files to the database, to the bucket, and back to files.
     let spec = |place: &Place| format!("{}{RESOURCES}", place.block);
     project.write("plumb.toml", spec(&database));
     assert!(quiet(project.run(&["plan"]), 8).contains("plumb state migrate"));
@@ -296,7 +296,7 @@ fn the_state_moves_and_the_old_place_says_where_to() {
     quiet(project.run(&["state", "migrate", "--from", "old.toml"]), 0);
     quiet(project.run(&["plan", "--detailed-exitcode"]), 0);
     assert_eq!(quiet(project.run(&["state", "list"]), 0).lines().count(), 3);
-    // Old checkouts are told, and change nothing.
+    // An old checkout learns that the state was moved, and changes nothing.
     for (old, words) in
         [(RESOURCES.to_owned(), "was moved from .plumb to"), (spec(&database), "to s3://")]
     {
@@ -311,7 +311,7 @@ fn the_state_moves_and_the_old_place_says_where_to() {
             assert!(said.contains(words), "{arguments:?}: {said}");
         }
     }
-    // And back to the database, over what was left there.
+    // The state moves back to the database, over the copy that was left there.
     project.write("old.toml", spec(&bucket));
     quiet(project.run(&["state", "migrate", "--from", "old.toml"]), 0);
     quiet(project.run(&["plan", "--detailed-exitcode"]), 0);
@@ -320,7 +320,7 @@ fn the_state_moves_and_the_old_place_says_where_to() {
     assert!(quiet(project.run(&["plan"]), 8).contains("was moved"));
 }
 
-/// Where a state may be.
+/// A kind of place for a state. `None` if its server is not installed.
 #[cfg(debug_assertions)]
 type Kind = fn() -> Option<Place>;
 
@@ -330,9 +330,9 @@ fn files() -> Option<Place> {
     Some(Place { block: String::new(), environment: Vec::new(), at_once: true })
 }
 
-/// From each kind of store to each other one: killed behind each of its writes, a move leaves one place
-/// that can be used, or none, and does all of it when it is done again. GCS, which is an object store as
-/// S3 is and slow, stands beside files only.
+/// A state moves from each kind of store to each other kind, and the move is killed after each of its writes.
+/// At most one place can be used then, and the same command completes the move. GCS is slow and, like S3, an
+/// object store, so it is paired only with files.
 #[cfg(debug_assertions)]
 #[test]
 fn a_move_that_is_killed_is_finished() {
@@ -349,8 +349,8 @@ fn a_move_that_is_killed_is_finished() {
     let cases =
         pairs.into_iter().flat_map(|pair| (1..=MOVE_WRITES).map(move |write| (pair, write)));
     let cases = std::sync::Mutex::new(cases);
-    // Most of the time is spent waiting until a killed holder's lock is free. More at once would keep
-    // the servers from the other tests.
+    // Most of the time goes into waiting for the lock of the killed move to end. More moves at once would
+    // slow the servers down for the other tests.
     std::thread::scope(|scope| {
         for _ in 0..MOVES_AT_ONCE {
             scope.spawn(|| {
@@ -368,7 +368,8 @@ fn a_move_that_is_killed_is_finished() {
 #[cfg(debug_assertions)]
 const MOVES_AT_ONCE: u32 = 6;
 
-/// It arrives, is copied, is left and has arrived.
+/// The writes of a move: the mark of the arrival, the copy, the mark of the leaving, and the removal of the
+/// first mark.
 #[cfg(debug_assertions)]
 const MOVE_WRITES: u32 = 4;
 
@@ -394,13 +395,13 @@ fn killed_in_a_move(old: &Place, new: &Place, write: u32) {
     let killed = project.command(&migrate).env("PLUMB_TEST_DIE", die).output().unwrap();
     let case = format!("to {} behind write {write}: {killed:?}", new.block);
     assert_eq!(killed.status.code(), None, "{case}");
-    // At the new place, where the command was to bring it.
+    // The new place, to which the command was to move the state.
     let is_done = write == MOVE_WRITES;
     let said = quiet(project.run(&["apply", "--yes"]), if is_done { 0 } else { 8 });
     assert!(is_done || said.contains("the state is being moved from"), "{case}: {said}");
     let said = quiet(project.run(&["plan"]), if write == 1 { 8 } else { 0 });
     assert_eq!(said.contains("is on its way"), !is_done, "{case}: {said}");
-    // At the old place, where a checkout of before is: it may go on until it is left.
+    // The old place, as an old checkout uses it. It can be used until it is marked as left.
     project.write("plumb.toml", spec(old, 2));
     let is_left = write >= 3;
     let said = quiet(project.run(&["apply", "--yes"]), if is_left { 8 } else { 0 });

@@ -1,6 +1,7 @@
-//! What is not there because the spec does not want it: to a check it is null, as it is to the plan.
+//! The value of a resource that the spec disables and that has no object: null, as in a plan.
 //!
-//! What is there is seen as it is, wanted or not: a spec may have changed since it was applied.
+//! An object that is there is shown even if the spec disables it: the spec may have changed since the last
+//! apply.
 
 use std::cell::Cell;
 
@@ -13,8 +14,8 @@ use engine::value::{Attributes, Datum, Value};
 
 use super::CheckScope;
 
-/// How many resources may be looked at for the sake of one: whether one is wanted may hang on others, and a chain
-/// of those needs stack.
+/// The maximum depth of evaluations that need one another. Whether a resource is disabled may depend on other
+/// resources, and a chain of those needs stack.
 const DEPTH_MAX: usize = 64;
 
 /// `each` of an instance.
@@ -24,7 +25,7 @@ pub(super) struct Each<'a> {
     value: &'a Datum,
 }
 
-/// How deep in such a chain an evaluation is.
+/// The current depth of evaluations that need one another.
 #[derive(Default)]
 pub(super) struct Depth(Cell<usize>);
 
@@ -39,7 +40,7 @@ impl Each<'_> {
 }
 
 impl Depth {
-    /// Computes one level deeper; none where that is too deep.
+    /// Computes one level deeper. Returns `None` if that exceeds [`DEPTH_MAX`].
     fn below<T>(&self, compute: impl FnOnce() -> Option<T>) -> Option<T> {
         if self.0.get() >= DEPTH_MAX {
             return None;
@@ -52,7 +53,8 @@ impl Depth {
 }
 
 impl CheckScope<'_> {
-    /// What stands for a resource that was looked for, given what was found.
+    /// Returns the value of a resource: `found` if the resource was found, null if it was not and the spec
+    /// disables it.
     pub(super) fn or_unwanted(
         &self,
         block: &Block,
@@ -73,7 +75,8 @@ impl CheckScope<'_> {
         }
     }
 
-    /// All instances of a block: those that are there, and null for those that are not wanted.
+    /// Returns all instances of a block: the objects of those that have one, and null for those that are
+    /// disabled.
     fn all(
         &self,
         resource: &ResourceConfig,
@@ -100,7 +103,7 @@ impl CheckScope<'_> {
         }
     }
 
-    /// The keys of a block's `for_each` with what stands there; none where they cannot be computed.
+    /// Returns the keys of a block's `for_each` with their values; `None` if they cannot be computed.
     fn instances(&self, resource: &ResourceConfig) -> Option<Vec<(Name, Datum)>> {
         let for_each = resource.for_each.as_ref()?;
         self.depth.below(|| {

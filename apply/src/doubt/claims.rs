@@ -1,4 +1,5 @@
-//! Claims of creates in doubt on objects: several may have found one, or an address may stand for it.
+//! Claims of creates in doubt on objects. Several creates may have found the same object, or an address may
+//! stand for it already.
 
 use std::collections::BTreeSet;
 
@@ -6,9 +7,9 @@ use engine::address::Address;
 use engine::journal::{CallId, Record, Resolution, Started};
 use engine::state::{ObjectId, Snapshot};
 
-/// Gives an object that more than one create found to the first of them, and returns the others, which made
-/// nothing: they were looked for by a name that others may give, too. If the spec wants the object elsewhere,
-/// the plan moves on from there.
+/// Returns the creates that found an object which an earlier create of the list found, too. The object
+/// belongs to the first create, and the others made nothing: their look-up went by a name that several
+/// objects may be given. If the spec wants the object at another address, the plan goes on from there.
 pub(crate) fn later_claims(snapshot: &Snapshot, records: &[Record]) -> BTreeSet<CallId> {
     let mut claimed = BTreeSet::new();
     let mut later = BTreeSet::new();
@@ -25,10 +26,11 @@ pub(crate) fn later_claims(snapshot: &Snapshot, records: &[Record]) -> BTreeSet<
     later
 }
 
-/// Leaves out the creates whose object another address stands for and goes on to: what they made
-/// cannot be told while that address stands for it.
+/// Removes the creates that found an object which another address stands for and keeps. As long as it does,
+/// nobody can tell what those creates made.
 pub(crate) fn leave_out_claimed(snapshot: &Snapshot, records: &mut Vec<Record>) {
-    // What goes makes room for what is found, so it comes first; else the order does not matter.
+    // A record that an object is gone frees the object for a record that finds it, so it comes first. The
+    // order of the others does not matter.
     records.sort_by_key(|record| !is_gone(record));
     let gone: BTreeSet<(&Address, &ObjectId)> =
         records.iter().filter_map(|record| gone_by(snapshot, record)).collect();
@@ -46,7 +48,7 @@ pub(crate) fn leave_out_claimed(snapshot: &Snapshot, records: &mut Vec<Record>) 
     records.retain(|_| is_kept.next().unwrap_or(true));
 }
 
-/// The object that is gone by a record.
+/// Returns the object that is gone according to a record.
 fn gone_by<'a>(snapshot: &'a Snapshot, record: &'a Record) -> Option<(&'a Address, &'a ObjectId)> {
     match record {
         Record::Vanished { address, object } => Some((address, object)),

@@ -1,11 +1,11 @@
-//! Looking up what a call in doubt did: the only way a doubt ends without a person.
+//! The look-up of a call in doubt: the only way in which a doubt ends without a person.
 //!
-//! Presence is proof at once, of what has a name that was drawn for it alone. An absence is believed
-//! after it has lasted for the provider's settle time, because a list may be behind; and so is the
-//! presence of what has a name that another object may have had a moment ago, and what an object shows
-//! that was to change or to go: a read may be behind as well, and show what was there before, which may be
-//! what is wanted again. Where a name is all that tells, a run that lost its
-//! place may send its create a little later: that is waited for, too, as nothing finds a late one.
+//! An object with a one-time name proves at once that its create made it. These sights are believed only
+//! after they have lasted for the provider's settle time, because a list or a read may lag behind: that an
+//! object is absent; that an object is present under a name which another object may have had a moment ago;
+//! and what an object shows after a call that changes or deletes it, as the read may show the time before the
+//! call. If only a name tells the object, the look-up also waits because a run that lost its lock may send
+//! its create a little later, and nothing would find that object afterwards.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,32 +27,33 @@ use crate::read::read_object;
 use crate::refresh::sensitive;
 use crate::timing::SEND_WITHIN;
 
-/// The time after a run had its place for the last time in which a request of it may leave.
+/// The time after a run last had its lock, within which a request of that run may still leave.
 const LEAVES_WITHIN: Duration = SEND_WITHIN.saturating_add(SENT_AFTER_PERMIT);
 
-/// For how long a run waits for what an API accepted, and after which pause it looks again.
+/// The time for which a run waits until an object shows what the API accepted, and the pause between two
+/// looks.
 const SHOWS_WITHIN: Duration = Duration::from_mins(2);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// The result of a look.
+/// The result of a look-up.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Found {
     /// The object is there.
     There(Object),
-    /// It is not there, and this is believed.
+    /// The object is not there: its absence has lasted for the settle time.
     Absent,
-    /// It cannot be told, with the reason.
+    /// Nobody can tell, for the given reason.
     Unknown(Error),
 }
 
 /// A call that is looked up.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {
-    /// The call.
+    /// The call in doubt.
     pub(crate) call: CallInDoubt<'a>,
-    /// The objects that it cannot have made: see [`taken`].
+    /// The objects that the call cannot have made: see [`taken`].
     pub(crate) taken: &'a BTreeSet<ObjectId>,
-    /// True if what it does may show only later, as whoever sent it may have done so a moment ago.
+    /// True if the effect of the call may show later, because its request may have been sent a moment ago.
     pub(crate) unsettled: bool,
 }
 
@@ -61,8 +62,8 @@ pub(crate) fn shown(object: &Object) -> Shown<'_> {
     Shown { id: &object.id, attributes: &object.attributes }
 }
 
-/// The objects that addresses stand for already, where a lost create is found by what others may
-/// have, too: a name or a key that is not drawn for it alone.
+/// Returns the objects that addresses stand for already, and that a create therefore did not make. Returns
+/// none if the create has a one-time name, which proves its object by itself.
 pub(crate) fn taken(
     snapshot: &Snapshot,
     schema: &TypeSchema,
@@ -96,7 +97,8 @@ pub(crate) fn claimed(owner: &Address, id: &ObjectId) -> Error {
     Error::new(Kind::InDoubt, why)
 }
 
-/// Looks up one call, and again while the API accepted it and its object does not show what was sent.
+/// Looks up one call, and repeats that while the API accepted the call and the object does not show what was
+/// sent.
 pub(crate) async fn wait_until_shown(provider: &Arc<dyn Provider>, wanted: Wanted<'_>) -> Found {
     let began = Instant::now();
     loop {
@@ -113,7 +115,7 @@ pub(crate) async fn wait_until_shown(provider: &Arc<dyn Provider>, wanted: Wante
     }
 }
 
-/// Looks up one call until what is seen is believed.
+/// Looks up one call, a second time after the settle time if the first look proves nothing.
 pub(crate) async fn look_up(provider: &Arc<dyn Provider>, wanted: Wanted<'_>) -> Found {
     let first = once(provider, wanted).await;
     let is_known = match &first {
@@ -128,9 +130,9 @@ pub(crate) async fn look_up(provider: &Arc<dyn Provider>, wanted: Wanted<'_>) ->
     once(provider, wanted).await
 }
 
-/// Returns the time for which a sight must last to be believed.
+/// Returns the time for which a result must last to be believed.
 pub(crate) fn settles_in(provider: &Arc<dyn Provider>, wanted: Wanted<'_>) -> Duration {
-    // One that was driven out may have sent it after its place was taken.
+    // A run that lost its lock may have sent the request after another run took the lock.
     let leaves_in = if wanted.unsettled && wanted.call.may_be_another() {
         LEAVES_WITHIN
     } else {
@@ -182,43 +184,43 @@ async fn find(provider: &Arc<dyn Provider>, wanted: Wanted<'_>) -> Found {
     }
 }
 
-/// Returns the attributes of a create's object that its record tells.
+/// Returns the attributes of a create's object that the record of the create tells.
 fn named(schema: &TypeSchema, started: &Started) -> Option<Attributes> {
     let (at, name) = (schema.identity.chosen_attribute()?, started.name.as_ref()?);
     let ty = schema.attributes.get(at).map(|attribute| &attribute.ty);
     Some(Attributes::from([(at.clone(), name_as(name, ty))]))
 }
 
-/// A name as records have it, which is a text, as an object has it.
+/// Converts a name from the text in a record to the value that an object has: an integer or a string.
 fn name_as(name: &Name, ty: Option<&Type>) -> Value {
     let number = name.parse().ok().filter(|_| matches!(ty, Some(Type::Integer | Type::Number)));
     number.map_or_else(|| Value::String(name.clone()), Value::Integer)
 }
 
-/// Returns true if an object has a name that is known by its fingerprint.
+/// Returns true if an object has a name of which only the fingerprint is known.
 fn is_named(object: &Object, attribute: &Name, name: &Fingerprint, key: &SealKey) -> bool {
     let own = object.attributes.get(attribute).filter(|own| !own.is_null());
     own.is_some_and(|own| Fingerprint::of(own, key) == *name)
 }
 
-/// Returns the one of the objects that were found which a create made.
+/// Returns which of the found objects a create made.
 fn the_one(objects: Vec<Object>, wanted: Wanted<'_>) -> Found {
     let free = objects.into_iter().filter(|object| !wanted.taken.contains(&object.id));
     let mut free: Vec<Object> = free.collect();
     free.sort_by(|a, b| a.id.cmp(&b.id));
-    // What was asked for then is all that is alike of these: a stranger's may be among them.
+    // These objects have in common only what was asked for, so objects that others made may be among them.
     if wanted.call.schema.identity == Identity::IdempotencyKey && free.len() > 1 {
         let why = "what it is looked for by shows several objects, and nothing tells which it made";
         return Found::Unknown(Error::new(Kind::InDoubt, why));
     }
-    // A server that executed one request twice made several: the lowest id is taken by every
-    // run alike, and the others surface as leftovers.
+    // A server that executed one request twice made several objects. Every run takes the one with the lowest
+    // id, and the others show up as leftovers.
     free.into_iter().next().map_or(Found::Absent, Found::There)
 }
 
-/// An object as the journal keeps it: sealed, with what is known of attributes that the answer
-/// did not show. The secrets of what was sent, where that is still known, may stand anywhere in it,
-/// and so may those of the state.
+/// Returns an object as the journal keeps it: sealed, and with the known values of attributes that the answer
+/// did not show. The secrets of the request, if they are still known, and those of the state are sealed
+/// wherever the object repeats them.
 pub(crate) fn seen(
     object: &Object,
     known: &Attributes,
@@ -228,7 +230,7 @@ pub(crate) fn seen(
     let sensitive = sensitive(call.schema, &call.started.sensitive);
     let answered = match call.sent.map(|sent| sent.desired) {
         None => sealer.seal(&object.attributes, &sensitive, &[known]),
-        // What was recorded before is no measure for what was to become of it.
+        // The values that were recorded before do not say what the object was to become.
         Some(sent) if sensitive.is_empty() => {
             sealer.seal(&object.attributes, &sensitive, &[sent, known])
         }

@@ -1,5 +1,5 @@
-//! Calls whose outcome is unknown: looked up by a run, by recovery, and by `plumb resolve`. What a look means
-//! says [`engine::doubt`].
+//! Calls whose outcome is unknown. A run, recovery and `plumb resolve` look them up. [`engine::doubt`]
+//! decides what a look-up means.
 
 mod claims;
 pub(crate) mod lookup;

@@ -1,9 +1,9 @@
 //! Recovery: looks up the calls that earlier runs left open, and records what was found.
 //!
-//! It only looks and records. What is left to do afterwards (an unfinished create, a leftover)
-//! appears in the plan as an ordinary change. What cannot be decided stays pending and blocks only
-//! its own address: also an absence that another account shows, or that is one of so many that
-//! somebody has to be asked first.
+//! Recovery only looks and records. What is left to do afterwards (an unfinished create, a leftover) appears
+//! in the plan as an ordinary change. A call that cannot be decided stays pending and blocks only its own
+//! address. The absence of an object decides nothing if another account shows it, or if so many objects are
+//! gone that a person must be asked first.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,15 +25,15 @@ use crate::doubt::lookup::{
 use crate::refresh::{TypesToList, observe};
 use crate::{Host, Providers};
 
-/// After so long nothing comes of a call of a killed run: longer than any call is tried again.
+/// The time after which a call of a killed run can have no more effect: longer than any call is repeated.
 const CALL_LASTS_MAX: Duration = Duration::from_hours(1);
 
 /// The number of calls that are looked up at once.
 const AT_ONCE: usize = 64;
 
-/// Looks up every pending call of a snapshot, and returns the records that say what was found, in
-/// the order of the calls, but that what is gone comes first. The caller folds them, and appends
-/// them if it holds the lock.
+/// Looks up every pending call of a snapshot. Returns the records that say what was found, in the order of
+/// the calls, except that records of objects that are gone come first. The caller folds the records, and
+/// appends them if it holds the lock.
 pub async fn recover(
     snapshot: &Snapshot,
     providers: &Providers,
@@ -60,11 +60,11 @@ struct Recovery<'a> {
     emit: &'a (dyn Fn(Event) + Send + Sync),
 }
 
-/// The end of a look for a call.
+/// The decision about a call.
 struct Decided {
-    /// The call's object; `None` where there is none.
+    /// The call's object; `None` if there is none.
     object: Option<Object>,
-    /// The address that stands for the object.
+    /// The other address that stands for the object, if there is one.
     claimant: Option<Address>,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Recovery<'a> {
         let started = &pending.started;
         let Some((provider, schema)) = self.of(started) else { return Vec::new() };
         if !schema.remote {
-            // There is no API in which it could have happened: the state is all there is.
+            // Such a call reaches no API. It did nothing if its end is not in the state.
             let reason = "the run ended before its record".to_owned();
             let outcome = Outcome::NoEffect { reason };
             return vec![Record::Finished { call, outcome }];
@@ -107,14 +107,14 @@ impl<'a> Recovery<'a> {
         let (address, operation) = (started.address.clone(), started.operation);
         let wait_ms = u64::try_from(settles_in(provider, wanted).as_millis()).unwrap_or(u64::MAX);
         (self.emit)(Event::RecoveryStarted { address: address.clone(), operation, wait_ms });
-        // What was accepted is not waited for: the next plan looks again.
+        // An object that the API accepted and does not show yet is not waited for: the next plan looks again.
         let decided = self.decide(in_doubt, look_up(provider, wanted).await);
         let found = words(&decided, started.makes_its_object());
         (self.emit)(Event::RecoveryFinished { address, found });
         decided.map_or_else(|_| Vec::new(), |it| self.records(call, in_doubt, it.object.as_ref()))
     }
 
-    /// Returns the object of a call, or `None` where there is none; an error where that cannot be told.
+    /// Returns the object of a call, or no object if there is none. Returns an error if nobody can tell.
     fn decide(&self, call: CallInDoubt<'_>, found: Found) -> Result<Decided, Error> {
         let object = match found {
             Found::There(object) => Some(object),
@@ -125,7 +125,7 @@ impl<'a> Recovery<'a> {
             Meaning::Elsewhere => Err(elsewhere()),
             Meaning::Promised => Err(promised()),
             Meaning::NotMade | Meaning::Gone => Ok(Decided { object: None, claimant: None }),
-            // It may be free once all records are known.
+            // The object may be free once all records are known.
             Meaning::Claimed(owner) => Ok(Decided { object, claimant: Some(owner) }),
             Meaning::Done | Meaning::Mismatch(_) | Meaning::NotDone | Meaning::Unproven => {
                 Ok(Decided { object, claimant: None })
@@ -149,8 +149,8 @@ impl<'a> Recovery<'a> {
         records
     }
 
-    /// Settles which of several creates made an object that all of them found. A create that was accepted may
-    /// still show once that object is gone.
+    /// Leaves an object that several creates found to the first of them. An accepted create among the others
+    /// stays in doubt, as its own object may still show.
     fn settle_claims(&self, records: &mut Vec<Record>) {
         let later = later_claims(self.snapshot, records);
         records.retain_mut(|record| {
@@ -165,8 +165,8 @@ impl<'a> Recovery<'a> {
         });
     }
 
-    /// Returns true if so much is gone that somebody has to be asked before it leaves the state. The objects of
-    /// deletes are meant to be gone, and are no reason to ask; where there is one, they stay as well.
+    /// Returns true if so many objects are gone that a person must be asked before they leave the state. The
+    /// objects of deletes are meant to be gone, and raise no question by themselves.
     async fn is_questionable(&self, records: &[Record]) -> bool {
         let is_surprise = |record: &&Record| match record {
             Record::Resolved { call, .. } if takes_away(record) => {
@@ -178,34 +178,35 @@ impl<'a> Recovery<'a> {
         if !records.iter().any(|record| is_surprise(&record)) {
             return false;
         }
-        // The question is asked, in the same way, of whoever looks next; what cannot be seen now is no
-        // proof of anything either.
+        // The next look asks the same question in the same way. If the objects cannot be read now, their
+        // absence is not proven either.
         let (nobody, nothing) = (TypesToList::default(), KnownSecrets::default());
         observe(self.snapshot, self.providers, &nobody, &nothing).await.is_err()
     }
 
-    /// Returns true if what a call does may show only later, because the run that sent it died a moment ago, or
-    /// lives on and lost its place: what is decided by what shows now would be undone by it.
+    /// Returns true if the effect of a call may show later: the run that sent it died a moment ago, or lost
+    /// its lock and is still alive. A decision by what shows now could then turn out wrong.
     fn may_still_land(&self, started: &Started) -> bool {
         let age = Duration::from_millis(self.host.now_ms().saturating_sub(started.at_ms));
         age < CALL_LASTS_MAX
     }
 
-    /// Returns true if a create that was accepted may show only later. What has a one-time name heals if it
-    /// comes after another was made; of anything else there would be two.
+    /// Returns true if an accepted create may show its object later. A create with a one-time name does not
+    /// count: if its object comes after another one was made, the leftover is found. Without such a name
+    /// there would be two objects.
     fn may_still_show(&self, pending: &Pending, schema: &TypeSchema) -> bool {
         let heals = matches!(schema.identity, Identity::OneTimeName { .. });
         pending.accepted && !heals && self.may_still_land(&pending.started)
     }
 }
 
-/// Returns true if a record takes an object out of the state because a look did not find it.
+/// Returns true if a record takes an object out of the state because a look-up did not find it.
 fn takes_away(record: &Record) -> bool {
     matches!(record, Record::Resolved { resolution: Resolution::Gone, .. })
 }
 
-/// Returns true if a call went to another account than the one that is looked at. An older journal does not
-/// say where its calls went.
+/// Returns true if a call went to another account than the one that the provider acts for now. Old journals
+/// do not say to which account a call went; for those the result is false.
 fn is_elsewhere(started: &Started, provider: &dyn Provider, snapshot: &Snapshot) -> bool {
     started.account.is_some() && started.account != account_of(provider, snapshot)
 }

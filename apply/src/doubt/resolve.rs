@@ -1,7 +1,7 @@
-//! `resolve`: what a person says became of a call in doubt, as the record that decides it.
+//! `resolve`: turns what a person says about a call in doubt into the record that decides the call.
 //!
-//! An object that is named is read, so that the state knows what it is; nothing is changed but the
-//! journal.
+//! If the person names an object, it is read, so that the state knows its attributes. Nothing is written but
+//! the journal.
 
 use engine::address::{Address, Name};
 use engine::doubt::{CallInDoubt, Owner, holder, other_owner};
@@ -15,7 +15,7 @@ use crate::Providers;
 use crate::doubt::lookup::{seen, shown};
 use crate::read::read_object;
 
-/// A call in doubt that a person decides.
+/// A call in doubt about which a person decides.
 #[derive(Clone, Copy)]
 pub struct OpenCall<'a> {
     snapshot: &'a Snapshot,
@@ -23,60 +23,60 @@ pub struct OpenCall<'a> {
     pending: &'a Pending,
 }
 
-/// A reason not to take an object for a call's own.
+/// The reason why an object cannot be the one of a call.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
-    /// The call was about an object that is known, and this is another.
+    /// The call was about a known object, and this is another one.
     #[error("{0} stands for another object")]
     AnotherObject(Address),
-    /// An address stands for it.
+    /// An address stands for the object already.
     #[error("{0} stands for this object already")]
     Taken(Address),
-    /// It has the one-time name of another create.
+    /// The object has the one-time name of another create.
     #[error("it was made for {0}: it has the one-time name of that create")]
     MadeFor(Address),
-    /// Nothing can read it.
+    /// No provider can read the object.
     #[error("there is no provider `{0}`")]
     NoProvider(Name),
-    /// It cannot be read.
+    /// The object cannot be read.
     #[error("cannot read the object: {0}")]
     Unread(provider_port::Error),
 }
 
 impl<'a> OpenCall<'a> {
-    /// The calls in doubt about an address. There are two where what a replace has put aside is
-    /// deleted while its address's own object is worked on.
+    /// Returns the calls in doubt about an address. There can be two: a call that deletes an object which a
+    /// replace put aside, and a call about the address's current object.
     pub fn about(snapshot: &'a Snapshot, address: &Address) -> impl Iterator<Item = Self> {
         let pending = snapshot.pending.iter().filter(|(_, own)| own.started.address == *address);
         pending.map(move |(call, pending)| Self { snapshot, call: *call, pending })
     }
 
-    /// The number of the call.
+    /// Returns the number of the call.
     pub fn call(&self) -> CallId {
         self.call
     }
 
-    /// The call.
+    /// Returns the call.
     pub fn pending(&self) -> &'a Pending {
         self.pending
     }
 
-    /// The provider instance that was called.
+    /// Returns the provider instance that was called.
     pub fn provider(&self) -> &'a Name {
         &self.pending.started.provider
     }
 
-    /// Decides that no object is there: the call made none, or the one that it was about is gone.
+    /// Returns the record that no object is there: the call made none, or the object of the call is gone.
     pub fn absent(&self, at_ms: u64) -> Record {
         self.record(self.pending.started.absence(at_ms))
     }
 
-    /// The object that the call was about, where it is known.
+    /// Returns the object that the call was about; `None` for a create, whose object is not known.
     pub fn object(&self) -> Option<&'a ObjectId> {
         self.pending.started.object.as_ref()
     }
 
-    /// Returns true if an object is there. An error where that cannot be seen.
+    /// Returns true if the object is there. Returns an error if that cannot be told.
     pub async fn shows(&self, id: &ObjectId, providers: &Providers) -> Result<bool, ResolveError> {
         let provider = self.provider_in(providers)?;
         match provider.read(&self.pending.started.address.block.ty, id).await {
@@ -86,7 +86,7 @@ impl<'a> OpenCall<'a> {
         }
     }
 
-    /// Refuses an object that cannot be the call's own, whatever it is like.
+    /// Refuses an object that cannot be the one of the call.
     pub fn check(&self, id: &ObjectId) -> Result<(), ResolveError> {
         let started = &self.pending.started;
         if started.object.as_ref().is_some_and(|own| own != id) {
@@ -98,7 +98,7 @@ impl<'a> OpenCall<'a> {
         }
     }
 
-    /// Decides that an object is the call's own, and reads it.
+    /// Returns the record that an object is the one of the call. Reads the object.
     pub async fn adopt(
         &self,
         id: &ObjectId,
@@ -124,7 +124,8 @@ impl<'a> OpenCall<'a> {
             Some(Owner::Maker(owner)) => return Err(ResolveError::MadeFor(owner.clone())),
             None => {}
         }
-        // No spec is resolved for this: what only its variables tell is sealed by the next refresh.
+        // No spec is resolved here, so its sensitive variables are not known. The next refresh seals their
+        // values.
         let secrets = KnownSecrets::default();
         let sealer = SecretScanner::new(&snapshot.seal_key, &secrets);
         let object = seen(&object, &call.known(snapshot), call, sealer);

@@ -1,4 +1,4 @@
-//! The objects that data blocks look up: all of their types, and those that must be read one by one.
+//! The objects that data blocks look up: the lists of their types, and the reads of single objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +17,11 @@ use super::{AT_ONCE, Key, Listed, list_types, schema};
 use crate::read::read_object;
 use crate::{ApplyError, DataReader, Providers};
 
-/// The objects of types, by provider instance and type, secrets sealed.
+/// The objects of some types, by provider instance and type, with their secrets sealed.
 pub(crate) type SealedLists = BTreeMap<Key, BTreeMap<ObjectId, Attributes>>;
 
-/// Returns the types that the data blocks of a config look up. A destroy looks up nothing, and nor does who only asks
-/// about the spec.
+/// Returns the types that the data blocks of a config look up. Returns none for a destroy and for the
+/// validation of a spec.
 pub(crate) fn looked_up(
     config: &Config,
     providers: &Providers,
@@ -38,7 +38,7 @@ pub(crate) fn looked_up(
     types.collect()
 }
 
-/// Lists types for look-ups alone, where nothing else is looked at.
+/// Lists the types of look-ups alone, for a plan without a refresh.
 pub(crate) async fn list_for_look_ups(
     types: BTreeSet<Key>,
     providers: &Providers,
@@ -48,7 +48,7 @@ pub(crate) async fn list_for_look_ups(
     Ok(sealed(&lists, &types, providers, SecretScanner::new(key, secrets)))
 }
 
-/// Takes the lists of the types that are looked up out of all lists.
+/// Returns, out of all lists, those of the types that are looked up, with their secrets sealed.
 pub(super) fn sealed(
     lists: &BTreeMap<Key, Listed>,
     types: &BTreeSet<Key>,
@@ -69,13 +69,13 @@ pub(super) fn sealed(
     all
 }
 
-/// The answer to a question of a look-up.
+/// The answer to one question of a look-up.
 enum Answer {
     Object(Observed),
     Fetched(Result<Datum, Unanswered>),
 }
 
-/// Answers the questions of look-ups, and adds the answers to what was seen.
+/// Answers the questions of look-ups, and adds the answers to the observations.
 pub(crate) async fn answer(
     requests: &[DataRequest],
     (providers, reader): (&Providers, &dyn DataReader),
@@ -89,7 +89,8 @@ pub(crate) async fn answer(
                 Answer::Object(object(address, (provider, id), providers, sealer).await?)
             }
             Question::Fetch(fetch) => Answer::Fetched(reader.read(fetch).await.map(|mut datum| {
-                // What it repeats of a secret is one, whoever says that it holds none.
+                // An answer may repeat a secret. It is sensitive there, even if the source of the answer says
+                // that nothing is.
                 datum.sensitive.extend_below(&Path::root(), &secrets.places(&datum.value));
                 datum
             })),

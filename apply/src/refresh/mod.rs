@@ -1,8 +1,8 @@
-//! Refresh: lists what is live, in a number of calls that does not depend on how much there is.
+//! Refresh: lists the live objects, in a number of calls that does not depend on the number of objects.
 //!
-//! An object that a list does not show is gone only when reading it says so too, and that lasts; and many
-//! at once are a question. What comes back is sealed before anything else sees it, wherever in it a secret
-//! stands.
+//! An object that a list does not show counts as gone only if a read does not find it either, and that lasts.
+//! If many objects are gone at once, a person is asked. All answers are sealed before other code sees them,
+//! wherever a secret stands in them.
 
 pub(crate) mod look_ups;
 mod vanished;
@@ -25,11 +25,11 @@ use provider_port::{Error, Kind, Provider};
 use crate::read::read_object;
 use crate::{ApplyError, Providers};
 
-/// The number of lists and reads that run at once; providers bound their own calls further.
+/// The number of lists and reads that run at once. Providers limit their own calls further.
 pub(crate) const AT_ONCE: usize = 16;
 
-/// The number of objects that differ from the state and are read one by one before that is believed; and how
-/// many of which a secret is still to be shown.
+/// The largest number of objects that are read one by one because a list differs from the state; and the
+/// largest number that are read one by one because a secret of theirs has not been shown.
 const CONFIRMED_MAX: usize = 16;
 
 /// A provider instance and one of its types.
@@ -41,13 +41,14 @@ pub(crate) type Listed = BTreeMap<ObjectId, provider_port::Object>;
 /// The types to list beside those of the state.
 #[derive(Debug, Default)]
 pub struct TypesToList {
-    /// So that a plan can warn of names that are taken.
+    /// The types whose names are listed so that a plan can warn of names that are taken.
     pub types: BTreeSet<Key>,
-    /// For data blocks.
+    /// The types that data blocks look up.
     pub looked_up: BTreeSet<Key>,
 }
 
-/// Looks at everything that the state names, and lists the `wanted` types.
+/// Reads every object that the state names, and lists the `wanted` types. Fails if too many objects are gone
+/// at once.
 pub async fn observe(
     snapshot: &Snapshot,
     providers: &Providers,
@@ -59,9 +60,9 @@ pub async fn observe(
     question.map_or(Ok(observations), Err)
 }
 
-/// The same for who goes by some addresses only: whether too much of those is gone at once is a
-/// question to be asked, and comes beside what was seen. Of the others, if it were one, nothing
-/// follows: they are as if nobody had looked. So is each of them that cannot be read.
+/// Reads every object that the state names, for a plan about the chosen addresses only. If too many objects
+/// of those are gone at once, that question comes beside the observations. If too many of all objects are
+/// gone, the others count as not looked at. So does each of the others that cannot be read.
 pub async fn observe_chosen(
     snapshot: &Snapshot,
     providers: &Providers,
@@ -90,9 +91,8 @@ pub async fn observe_chosen(
             _ => to_read.push(known),
         }
     }
-    // A list may be behind what was written a moment ago, or show less than a read does. A few
-    // differences are looked at again, one by one; many are no such thing, and their number must
-    // not decide how often we call.
+    // A list may lag behind a recent write, or show less than a read does. A few differences are read again,
+    // one by one. Many differences are real, and the number of calls must not grow with them.
     for few in [drifted, untold] {
         if few.len() <= CONFIRMED_MAX {
             to_read.extend(few);
@@ -117,8 +117,8 @@ pub async fn observe_chosen(
     Ok((observations, question))
 }
 
-/// Reads the objects that are to be taken over, and adds what was seen: each an address, the
-/// provider instance that manages it, and an id.
+/// Reads the objects that are to be taken over, and adds them to the observations. Each import is an address,
+/// the provider instance that manages the object, and an id.
 pub async fn observe_imports(
     snapshot: &Snapshot,
     providers: &Providers,
@@ -133,7 +133,7 @@ pub async fn observe_imports(
         let Some(schema) = schema(providers, &key).filter(|schema| schema.remote) else { continue };
         let entry = snapshot.entries.get(address);
         let is_free = entry.is_none_or(|entry| entry.current.is_none());
-        // The only object of a type is taken over whenever no state has it.
+        // The only object of a type can be taken over again whenever the state does not have it.
         let is_alone = schema.singleton.as_ref() == Some(id);
         if is_free && (is_alone || !snapshot.has_taken_over(address, id)) {
             open.push((*address, id, key, schema));
@@ -143,7 +143,7 @@ pub async fn observe_imports(
         .map(|(address, id, key, schema)| async move {
             let provider: &Arc<dyn Provider> = &providers[&key.0];
             let seen = match provider.read(&key.1, id).await {
-                // An answer about another object, whatever made it one, is none about this.
+                // An answer that shows another object says nothing about this one.
                 Ok(live) if live.id != *id => Observed::Gone,
                 Ok(live) => Observed::Live(sealer.seal(&live.attributes, &schema.sensitive(), &[])),
                 Err(error) if error.kind == Kind::NotFound => Observed::Gone,
@@ -158,7 +158,7 @@ pub async fn observe_imports(
     Ok(())
 }
 
-/// Returns true if a managed attribute is not what the state says.
+/// Returns true if a managed attribute differs from what the state has.
 fn has_drifted(known: &Known<'_>, seen: &Attributes, key: &SealKey) -> bool {
     let Ok(stored) = stored_attributes(&known.object.attributes, &known.schema) else {
         return false;
@@ -169,7 +169,7 @@ fn has_drifted(known: &Known<'_>, seen: &Attributes, key: &SealKey) -> bool {
     })
 }
 
-/// Returns true if the API has a secret for the object that nothing has shown so far.
+/// Returns true if the API makes a secret for the object that no answer has shown so far.
 fn lacks_a_secret(known: &Known<'_>, seen: &Attributes) -> bool {
     let Value::Map(stored) = &known.object.attributes.json else { return false };
     known.schema.attributes.iter().any(|(name, attribute)| {
@@ -183,7 +183,7 @@ fn lacks_a_secret(known: &Known<'_>, seen: &Attributes) -> bool {
     })
 }
 
-/// An object of the state with what is needed to look at it.
+/// An object of the state, with its address, type and schema.
 struct Known<'a> {
     address: &'a Address,
     object: &'a Object,
@@ -233,7 +233,7 @@ async fn list_all(
     list_types(keys, providers).await
 }
 
-/// The objects of some types.
+/// Lists the objects of some types.
 pub(crate) async fn list_types(
     keys: BTreeSet<Key>,
     providers: &Providers,
@@ -246,19 +246,20 @@ pub(crate) async fn list_types(
             let listed = objects.into_iter().map(|object| (object.id.clone(), object)).collect();
             Ok((key, listed))
         })
-        // In order: of several failures always the same one is told.
+        // The results come in order, so that of several failures always the same one is reported.
         .buffered(AT_ONCE)
         .try_collect()
         .await
 }
 
-/// The error of a list or a read of a type.
+/// Returns the error of a failed list or read of a type.
 pub(crate) fn unreadable(ty: &Name, source: provider_port::Error) -> ApplyError {
     ApplyError::Refresh { ty: ty.to_string(), source }
 }
 
-/// Returns true if lists do not show all that is needed of an object: what the spec manages, what an update sends
-/// along as it is, because the API takes whole objects, and what calls are made on condition of.
+/// Returns true if lists do not show an attribute that is needed: one that the spec manages, one that an
+/// update sends along unchanged because the API takes whole objects, or one on whose value calls are
+/// conditional.
 fn needs_read(known: &Known<'_>) -> bool {
     let Known { object, schema, .. } = known;
     let mut unlisted = schema.attributes.iter().filter(|(_, it)| it.seen_in == SeenIn::Read);
@@ -274,14 +275,14 @@ fn sends_all(schema: &TypeSchema) -> bool {
     phases.any(|phase| phase.sends == Sends::All)
 }
 
-/// The way in which objects are read one by one, and which of them must be.
+/// The means to read objects one by one, and the addresses whose objects must be readable.
 struct Look<'a> {
     providers: &'a Providers,
     sealer: SecretScanner<'a>,
     is_chosen: &'a (dyn Fn(&Address) -> bool + Sync),
 }
 
-/// Reads each object. One that cannot be read is left out where nobody goes by it.
+/// Reads each object. Leaves out an object that cannot be read and whose address is not chosen.
 async fn read_all(
     known: &[&Known<'_>],
     look: &Look<'_>,
@@ -312,25 +313,26 @@ async fn read_one(known: &Known<'_>, look: &Look<'_>) -> Result<Observed, Error>
 fn seal(known: &Known<'_>, live: &provider_port::Object, sealer: SecretScanner<'_>) -> Attributes {
     let Known { object, schema, .. } = known;
     let sensitive = sensitive(schema, &object.sensitive);
-    // Most objects hold nothing sealed, and are not read back for it.
+    // Most objects hold nothing sealed. Their stored attributes are not needed here.
     let has_sealed = !object.attributes.sealed.is_empty();
     let recorded = has_sealed.then(|| stored_attributes(&object.attributes, schema).ok()).flatten();
     let recorded: Vec<&Attributes> = recorded.iter().collect();
     let mut attributes = sealer.seal(&live.attributes, &sensitive, &recorded);
-    // What an API is said never to show is not believed when it does.
+    // An attribute that the API never shows, by its descriptor, is not believed if an answer has it.
     attributes.retain(|name, _| !known.schema.is_hidden(name));
     attributes
 }
 
-/// The declared and the recorded sensitive places of an object.
+/// Returns the sensitive places of an object: those that the schema declares, and those that the state
+/// recorded.
 pub(crate) fn sensitive(schema: &TypeSchema, recorded: &Paths) -> Paths {
     let mut paths = schema.sensitive();
     paths.extend_below(&Path::root(), recorded);
     paths
 }
 
-/// More than three, and more than a fifth of all, gone at once is a question, not a plan. What a
-/// delete of ours was sent for is no part of it, however late it goes.
+/// Returns an error if more than three objects, and more than a fifth of all, are gone at once: a person must
+/// decide then. Objects for which Plumb sent a delete do not count, however late they disappear.
 fn ask_about_vanished(
     observations: &Observations,
     known: &[&Known<'_>],
@@ -348,7 +350,7 @@ fn ask_about_vanished(
     })
 }
 
-/// Returns true if a delete of it went out, and was or is in doubt.
+/// Returns true if Plumb sent a delete for the object that finished or is in doubt.
 fn is_deleted_by_us(known: &Known<'_>, snapshot: &Snapshot) -> bool {
     known.object.delete_sent_ms.is_some()
         || snapshot.pending.values().any(|pending| {
@@ -359,7 +361,8 @@ fn is_deleted_by_us(known: &Known<'_>, snapshot: &Snapshot) -> bool {
         })
 }
 
-/// Finds the objects that are listed and not in the state: leftovers of ours by their nonce, else strangers by name.
+/// Finds the listed objects that are not in the state: leftovers of this state by their nonce, all others by
+/// name.
 fn find_unowned(
     snapshot: &Snapshot,
     providers: &Providers,
@@ -367,7 +370,7 @@ fn find_unowned(
     sealer: SecretScanner<'_>,
     observations: &mut Observations,
 ) {
-    // A type that needs no API is not listed, and a large state may have no other.
+    // Types without an API are not listed, and a large state may have no other types.
     if lists.values().all(Listed::is_empty) {
         return;
     }
@@ -380,7 +383,7 @@ fn find_unowned(
             let Some(Value::String(name)) = object.attributes.get(name_attribute) else {
                 continue;
             };
-            // The cheap question first: most names of most strangers are no nonce at all.
+            // This check is cheap and comes first: most names are no nonces.
             let mut watched = snapshot.watched.iter().filter(|_| Nonce::is_likely(name));
             let watched = watched.find(|watched| {
                 (&watched.provider, &watched.ty) == (&key.0, &key.1)
@@ -388,7 +391,7 @@ fn find_unowned(
                     && !watched.let_go.contains(&object.id)
             });
             if let Some(watched) = watched {
-                // It was made with the same secrets as the object that it is a twin of.
+                // The leftover was made with the same secrets as the object that it is a twin of.
                 let sensitive = sensitive(&schema, &watched.sensitive);
                 observations.leftovers.push(Leftover {
                     nonce: watched.nonce.clone(),

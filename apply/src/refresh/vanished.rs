@@ -1,8 +1,9 @@
-//! A second look at what seems to be gone: an absence is believed when it has lasted.
+//! The second look for objects that seem to be gone: an absence is believed only if it lasts.
 //!
-//! Lists, and the reads of some APIs, are behind what was made a moment ago. What is taken for gone is made
-//! again, and its first is nobody's from then on. So what is missing is looked for once more after the
-//! settle time, in the lists: in a number of calls that does not depend on how much is missing.
+//! Lists, and the reads of some APIs, lag behind recent creates. A plan makes an object that is taken for
+//! gone again, and then no address stands for the first one any more. So missing objects are looked for once
+//! more after the settle time, in the lists: the number of calls does not depend on the number of missing
+//! objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use provider_port::Provider;
 use super::{Key, Known, Look, list_types, read_all, seal};
 use crate::{ApplyError, Providers};
 
-/// Looks again for what was not found, and notes what is there after all.
+/// Looks again for the objects that were not found, and notes those that are there after all.
 pub(super) async fn look_again(
     known: &[Known<'_>],
     look: &Look<'_>,
@@ -39,7 +40,8 @@ pub(super) async fn look_again(
             to_read.push(known);
         }
     }
-    // A read may show more; one that denies what is listed is behind, and says nothing.
+    // A read may show more than a list. A read that does not find a listed object lags behind, and is
+    // ignored.
     let read = read_all(&to_read, look).await?;
     let shown = read.into_iter().filter(|(_, seen)| *seen != Observed::Gone);
     there.extend(shown);

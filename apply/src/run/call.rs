@@ -20,42 +20,42 @@ pub(super) struct InFlight {
     pub(super) sent: SentAttributes,
     pub(super) schema: Arc<TypeSchema>,
     pub(super) provider: Arc<dyn Provider>,
-    /// The number of earlier attempts of the step, each of which was in doubt.
+    /// The number of earlier attempts of the step. The call of each was in doubt.
     pub(super) tries: usize,
     pub(super) since: Instant,
-    /// The reason why it is in doubt.
+    /// The reason why the call is in doubt; `None` if it is not.
     pub(super) doubt: Option<Doubt>,
 }
 
 /// The attributes that a call sends.
 #[derive(Clone)]
 pub(super) struct SentAttributes {
-    /// All of them, in clear.
+    /// All attributes, in clear.
     pub(super) desired: Arc<Attributes>,
-    /// Those that the change is about.
+    /// The names of the attributes that the change is about.
     pub(super) changed: Arc<BTreeSet<Name>>,
-    /// Those that may differ, by the spec's `ignore_changes`.
+    /// The names of the attributes that may differ, by the spec's `ignore_changes`.
     pub(super) ignored: Set<Name>,
-    /// Those that are to be read from the object before the call: secrets of a delete.
+    /// The names of the attributes that are read from the object right before the call: secrets of a delete.
     pub(super) readable: BTreeSet<Name>,
 }
 
 /// An answer, or the loss of one, that leaves open what a call did.
 #[derive(Clone)]
 pub(super) enum Doubt {
-    /// There was no answer that says anything.
+    /// No answer came, or none that says what happened.
     Lost(Error),
-    /// The API accepted the call, and showed nothing of it.
+    /// The API accepted the call, and its answer shows no object.
     Accepted(Error),
-    /// The API refused the call, which may repeat one that did its work. Should nothing have happened, the
-    /// refusal stands.
+    /// The API refused the call. The call may repeat an earlier one that did its work, and then the refusal
+    /// proves nothing. If a look-up shows that nothing happened, the step fails with this refusal.
     Refused(Error),
-    /// The call did its work, and what it waits for did not come true.
+    /// The call did its work, and the state that it waits for did not come.
     Unfulfilled(Error),
 }
 
 impl InFlight {
-    /// Returns the words for what it does.
+    /// Returns the descriptor's words for the phase.
     pub(super) fn words(&self) -> PhaseWords {
         let phase = self.schema.phase(self.started.phase);
         phase.map(|phase| phase.words.clone()).unwrap_or_default()
@@ -73,7 +73,7 @@ impl InFlight {
         }
     }
 
-    /// Returns true if the API accepted the call, and showed nothing of it.
+    /// Returns true if the API accepted the call, and its answer shows no object.
     pub(super) fn is_accepted(&self) -> bool {
         matches!(self.doubt, Some(Doubt::Accepted(_)))
     }

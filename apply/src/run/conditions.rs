@@ -1,5 +1,5 @@
-//! Conditions that a run judges: a step `require` before an object is made or changed, a step `verify` after that, and
-//! the preconditions of outputs at the end.
+//! Conditions that a run judges: in a step `require` before an object is made or changed, in a step `verify`
+//! after that, and as preconditions of outputs at the end of the run.
 
 use std::collections::BTreeMap;
 use tokio::time::Instant;
@@ -30,7 +30,8 @@ impl Run<'_> {
         }
     }
 
-    /// Judges the preconditions of the outputs that change. Returns those whose do not hold, which keep their values.
+    /// Judges the preconditions of the outputs that change. Returns the outputs that are refused; they keep
+    /// their values.
     pub(super) async fn judge_outputs(&mut self) -> Vec<Name> {
         let mut refused = Vec::new();
         for (name, output) in &self.input.plan.outputs {
@@ -42,7 +43,7 @@ impl Run<'_> {
             self.reveal_conditions(&conditions).await;
             let Some(trouble) = self.context().first_broken(&conditions) else { continue };
             refused.push(name.clone());
-            // After a failure much is not known, and that has been said.
+            // After a failure, much is not known. The failure was reported already.
             if self.is_whole() {
                 self.fail_output(name, trouble);
             }
@@ -50,7 +51,7 @@ impl Run<'_> {
         refused
     }
 
-    /// Returns true if nothing failed so far, but for preconditions of outputs.
+    /// Returns true if no step failed so far. Failed preconditions of outputs do not count.
     fn is_whole(&self) -> bool {
         let report = &self.reporter.report;
         let of_output = |it: &Failure| &*it.address.block.ty == "output";
@@ -82,13 +83,13 @@ impl Run<'_> {
 }
 
 impl StepContext<'_> {
-    /// Returns the trouble with the first condition that does not hold, or cannot be judged.
+    /// Returns the error of the first condition that does not hold or cannot be judged.
     fn first_broken(&self, conditions: &[&OpenCondition]) -> Option<StepError> {
         conditions.iter().find_map(|open| self.broken(open))
     }
 
     fn broken(&self, open: &OpenCondition) -> Option<StepError> {
-        // What is not known here never will be: an unknown part is an error.
+        // A value that is not known now never will be, so an unknown part is an error.
         match known(&open.condition, &self.scope()).map(|datum| datum.value) {
             Ok(Value::Bool(true)) => None,
             Ok(Value::Bool(false)) => Some(self.not_met(open)),
@@ -98,7 +99,8 @@ impl StepContext<'_> {
         }
     }
 
-    /// The error of a condition that does not hold: with the values as the state has them, which hides secrets.
+    /// Returns the error of a condition that does not hold. It shows values as the state has them, with
+    /// secrets hidden.
     fn not_met(&self, open: &OpenCondition) -> StepError {
         let nothing = BTreeMap::new();
         let scope = FillScope { clear: &nothing, ..self.scope() };
@@ -116,7 +118,7 @@ fn unclear(open: &OpenCondition, why: &str) -> StepError {
     StepError::new(format!("the {} cannot be judged: {why}", open.title()))
 }
 
-/// The conditions that a step judges.
+/// Returns the conditions that a step judges.
 fn due<'c>(step: &Step, conditions: &'c [OpenCondition]) -> Vec<&'c OpenCondition> {
     let when = if step.operation == Operation::Require { When::Before } else { When::After };
     conditions.iter().filter(|it| it.when == when).collect()

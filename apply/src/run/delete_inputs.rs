@@ -1,9 +1,9 @@
-//! Secrets that a delete sends before its end: an API that takes whole objects wants all of the object
-//! again when its work is to end, and the state has fingerprints only.
+//! Secrets that a delete sends before its last call. An API that takes whole objects wants the whole object
+//! again when the object is to stop its work, and the state has only fingerprints of its secrets.
 //!
-//! They are what the plan's own expressions say, where that is still the same, else what reading the
-//! object shows. What neither knows is left out: the object goes, and until it has gone, nobody knows
-//! what it has of that.
+//! A secret is computed from the plan's expressions if the result has the recorded fingerprint; else it is
+//! read from the object. A secret that neither gives is left out: the object is about to go, and until then
+//! its value of that attribute is unknown.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,17 +27,17 @@ use crate::unseal::{Unsealer, stored_object};
 /// The secrets that a phase of a delete sends, and of which the state has fingerprints only.
 #[derive(Default)]
 pub(super) struct DeleteSecrets {
-    /// Those that the plan's own expressions say, in clear.
+    /// The secrets that the plan's expressions give, in clear.
     pub(super) said: Attributes,
-    /// Those that reading the object shows.
+    /// The secrets that a read of the object shows.
     pub(super) readable: BTreeSet<Name>,
-    /// Those that nothing tells.
+    /// The secrets that neither the plan nor a read gives.
     pub(super) unknown: Set<Name>,
 }
 
 impl StepContext<'_> {
-    /// The sensitive places of what a call sends and shows. A delete is of the object that is there,
-    /// whatever its successor's are.
+    /// Returns the sensitive places of what a call sends and shows. A delete takes those of the object that
+    /// it deletes, too, as the object that comes after it may have others.
     pub(super) fn sensitive_of(
         &self,
         step: &Step,
@@ -54,7 +54,7 @@ impl StepContext<'_> {
         paths
     }
 
-    /// Returns the secrets that a phase of a delete sends, by who tells them. Other phases send none of these.
+    /// Returns the secrets that a phase of a delete sends, by their source. Other phases have none of these.
     pub(super) fn delete_secrets(
         &self,
         step: &Step,
@@ -80,8 +80,8 @@ impl StepContext<'_> {
         secrets
     }
 
-    /// Returns what the plan says of a secret with this fingerprint. It may say it of another object: of the one
-    /// that comes after this one.
+    /// Returns the secret that the plan's expressions give, if it has this fingerprint. The plan may mean the
+    /// object that comes after this one, whose secret may differ.
     fn said_of(
         &self,
         name: &Name,
@@ -104,8 +104,9 @@ impl StepContext<'_> {
         step.object.is_some() && step.object == change.object && !step.needs.iter().any(is_before)
     }
 
-    /// The call's object as it is live: as the plan has seen it, and from the first answer of this run
-    /// on as the state knows it. A delete sends what it has no word for: a fingerprint would stop it.
+    /// Returns the live attributes of a call's object: as the plan saw them, and after the first answer of
+    /// this run as the state has them. A delete leaves out attributes of which only fingerprints are known,
+    /// as they cannot be sent.
     pub(super) fn live_to_send(
         &self,
         step: &Step,
@@ -125,7 +126,7 @@ impl StepContext<'_> {
     }
 }
 
-/// Returns what a call sends, with these attributes read from the API right before it.
+/// Returns the attributes that a call sends, with the named ones read from the API right before it.
 pub(super) async fn read_for(
     provider: &Arc<dyn Provider>,
     started: &Started,
@@ -142,7 +143,7 @@ pub(super) async fn read_for(
     Ok(Arc::new(desired))
 }
 
-/// The object of a call, read right before it.
+/// Reads the object of a call, right before the call.
 pub(super) async fn read_own(
     provider: &Arc<dyn Provider>,
     started: &Started,
@@ -152,7 +153,7 @@ pub(super) async fn read_own(
     object.map(|object| object.attributes).map_err(unread)
 }
 
-/// Nothing was sent yet, whatever went wrong.
+/// Returns the error of a read before a call: the call was not sent.
 fn unread(error: Error) -> Error {
     match error.kind {
         Kind::NotFound | Kind::Unauthenticated => error,

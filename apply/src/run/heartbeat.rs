@@ -1,5 +1,5 @@
-//! Signs of life of a call that takes long: an event every ten seconds, for people who wait and for CI systems
-//! that end a job that says nothing.
+//! Signs of life of a call that takes long: an event every ten seconds, for people who wait and for CI
+//! systems that end a job without output.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,13 +23,13 @@ pub(super) struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Of a call, or of the look-up of one.
+    /// Returns the heartbeat of a call, or of the look-up of a call.
     pub(super) fn new(emit: &Emit, step: &Step, flight: &InFlight, is_lookup: bool) -> Self {
         let doing = flight.words().doing;
         Self { emit: Arc::clone(emit), step: step.clone(), doing, is_lookup }
     }
 
-    /// Does the work, and tells every ten seconds that it is not done.
+    /// Does the work, and emits an event every ten seconds until it is done.
     pub(super) async fn during<T>(self, work: impl Future<Output = T>) -> T {
         let began = Instant::now();
         let mut work = std::pin::pin!(work);

@@ -1,4 +1,4 @@
-//! Ids that an API gives again: what is made may bear the id of what is being deleted.
+//! Ids that an API gives again: a new object may get the id of an object that is being deleted.
 
 use std::collections::{BTreeSet, HashSet};
 use tokio::time::Instant;
@@ -13,18 +13,18 @@ use super::Run;
 use crate::ApplyError;
 use crate::doubt::lookup::shown;
 
-/// Objects by their ids, as far as a run has to know them.
+/// The ids of objects, as far as a run has to know them.
 #[derive(Default)]
 pub(super) struct ObjectIds {
-    /// The ids of all objects, once one was made.
+    /// The ids of all objects; `None` until the first create has made one.
     all: Option<HashSet<(Name, Name, ObjectId)>>,
-    /// The objects that are gone because what their own address made has their ids: nothing is to be done
-    /// to them any more.
+    /// The old objects whose id a create of the same address has got: they are gone, and no step touches them
+    /// any more.
     superseded: BTreeSet<(Address, ObjectId)>,
 }
 
 impl ObjectIds {
-    /// Adds what a lost create made to the ids of all objects, like what an answered one did.
+    /// Adds the object of a lost create to the ids of all objects, as is done for a create with an answer.
     pub(super) fn add(&mut self, started: &Started, id: &ObjectId) {
         if let Some(ids) = self.all.as_mut().filter(|_| started.makes_its_object()) {
             ids.insert(key_of(started, id));
@@ -33,8 +33,8 @@ impl ObjectIds {
 }
 
 impl Run<'_> {
-    /// An address that stands already for the object which a create is said to have made. The ids are
-    /// gathered once, because the search is as long as the state.
+    /// Returns the address that stands already for the object of a create. All ids are gathered once, because
+    /// a search for one takes as long as the state is large.
     pub(super) fn claimant(&mut self, started: &Started, id: &ObjectId) -> Option<Address> {
         let snapshot = self.session.snapshot();
         let ids = self.ids.all.get_or_insert_with(|| {
@@ -47,8 +47,8 @@ impl Run<'_> {
         holder(snapshot, started, id).cloned()
     }
 
-    /// Ends an older claim on an object that the create of a step has made, if its own object was being
-    /// deleted: that is gone then, for no id is two objects' at once. Says whether it did.
+    /// Ends the older claim of an address on an object that a create has made, if the address was deleting
+    /// its own object: no two objects have one id, so that one is gone. Returns true if the claim ended.
     pub(super) fn make_room(
         &mut self,
         id: StepId,
@@ -86,13 +86,14 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// Returns true if a step is about an object that is gone because what its own address made has its id.
+    /// Returns true if a step is about an old object whose id a create of the same address has got.
     pub(super) fn is_succeeded(&self, step: &Step) -> bool {
         let Some(object) = &step.object else { return false };
         self.ids.superseded.contains(&(step.address.clone(), object.clone()))
     }
 
-    /// The same of a delete that was looked up and is about to be sent again.
+    /// Ends the claim of a delete that was looked up and waits for its next attempt. Returns true if there
+    /// was one.
     fn end_before_next_try(
         &mut self,
         owner: &Address,

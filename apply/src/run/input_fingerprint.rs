@@ -1,4 +1,5 @@
-//! Fingerprints of the inputs of the secrets that a call sends, for the plans of later runs, which cannot make them.
+//! Fingerprints of the inputs of the secrets that a call sends. Plans of later runs compare them, as they do
+//! not have the secrets.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use crate::fill::FillScope;
 use crate::refresh::sensitive;
 
 impl StepContext<'_> {
-    /// The fingerprints of the inputs of the secret attributes that a call sends.
+    /// Returns the fingerprints of the inputs of the secret attributes that a call sends.
     pub(super) fn made_of(
         &self,
         phase: PhaseRef,
@@ -27,7 +28,7 @@ impl StepContext<'_> {
         if change.secrets.is_empty() || phase.kind == ProgramKind::Delete || !phase.calls() {
             return BTreeMap::new();
         }
-        // As a later run sees it: with fingerprints for secrets.
+        // A later run sees the inputs with fingerprints for secrets.
         let nothing = BTreeMap::new();
         let scope = FillScope { clear: &nothing, ..self.scope() };
         let key = &self.snapshot.seal_key;

@@ -1,5 +1,5 @@
-//! Beginning steps: what is ready is prepared, its intent recorded, and its call spawned once the
-//! intent is durable.
+//! The begin of steps: each ready step is prepared, its intent recorded, and its call started once the intent
+//! is durable.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,13 +30,13 @@ use crate::step_error::StepError;
 use crate::unseal::stored_object;
 
 impl Run<'_> {
-    /// Prepares every step that may begin, and records their intents.
+    /// Prepares every step that may begin, and records its intent.
     pub(super) async fn begin(&mut self) -> Result<Vec<StepId>, ApplyError> {
         self.heed_stop();
         let mut begun = Vec::new();
         for (step, tries) in std::mem::take(&mut self.calls.retries) {
             if self.halted {
-                // It had no effect, and remains, with all that needs it.
+                // The step had no effect. It remains to be done, as do the steps that need it.
                 self.scheduler.give_back(step);
             } else if self.begin_step(step, tries).await? {
                 begun.push(step);
@@ -54,7 +54,7 @@ impl Run<'_> {
         Ok(begun)
     }
 
-    /// No step begins any more once the run is to stop.
+    /// Notes that the run is to stop, so that no more step begins.
     fn heed_stop(&mut self) {
         if self.input.stop.is_cancelled() && !self.halted {
             self.halted = true;
@@ -62,7 +62,7 @@ impl Run<'_> {
         }
     }
 
-    /// Records the intent of one step. Returns whether there is a call to make.
+    /// Records the intent of one step. Returns true if there is a call to make.
     pub(super) async fn begin_step(
         &mut self,
         id: StepId,
@@ -158,7 +158,8 @@ impl Run<'_> {
         }
         let heartbeat = Heartbeat::new(&self.input.emit, self.scheduler.step(id), &flight, true);
         self.calls.tasks.spawn(async move {
-            // The same change is sent again if this shows that nothing happened: nothing is undone.
+            // If this look-up shows that nothing happened, the same change is sent again. So a late effect
+            // does no harm.
             let unsettled = false;
             let wanted = Wanted { call: flight.in_doubt(&key), taken: &taken, unsettled };
             let found = heartbeat.during(wait_until_shown(&flight.provider, wanted)).await;
@@ -190,7 +191,7 @@ impl StepContext<'_> {
         }
     }
 
-    /// Returns the intent of a call, and what it sends.
+    /// Returns the intent of a call, and the attributes that it sends.
     fn call(
         &self,
         step: &Step,
@@ -213,7 +214,7 @@ impl StepContext<'_> {
         if phase.kind == ProgramKind::Delete {
             started.unshown = secrets.unknown;
         } else if !phase.makes() {
-            // What is made is found with all that its create sent.
+            // A create records none of these: its look-up compares all that the create sent.
             let known = self.live(&started, schema).unwrap_or_default();
             started.unshown = sent.borrow().unshown(schema, phase, &known, &self.snapshot.seal_key);
         }
@@ -263,8 +264,8 @@ impl StepContext<'_> {
         }
     }
 
-    /// The name or id that a create gives, where the type's identity is one that the spec chooses; sealed
-    /// where it is a secret.
+    /// Returns the name or id that a create gives to its object, if the spec chooses it by the type's
+    /// identity. It is sealed if it is a secret.
     fn name_given(
         &self,
         phase: PhaseRef,
@@ -285,7 +286,7 @@ impl StepContext<'_> {
         Nonce::from_random(bytes)
     }
 
-    /// The object that a step acts on: the planned one, else what an earlier step made.
+    /// Returns the object that a step acts on: the one in the plan, else the one that an earlier step made.
     pub(super) fn object_of(&self, step: &Step) -> Option<ObjectId> {
         step.object.clone().or_else(|| {
             let entry = self.snapshot.entries.get(&step.address)?;
@@ -293,7 +294,7 @@ impl StepContext<'_> {
         })
     }
 
-    /// The call's object as the state knows it.
+    /// Returns the attributes of a call's object as the state has them.
     pub(super) fn live(&self, started: &Started, schema: &TypeSchema) -> Option<Attributes> {
         stored_object(self.snapshot, &started.address, started.object.as_ref()?, schema)
     }

@@ -1,9 +1,10 @@
-//! Executing a plan: ready steps at once, each journaled before its call and after its answer.
+//! The execution of a plan: all ready steps run at once, and each is journaled before its call and after its
+//! answer.
 //!
-//! One task owns the journal, the state and the schedule; calls run beside it. In each turn the
-//! answers that came in are folded, the steps that became ready are prepared, and all records of
-//! the turn are made durable in one write before the calls begin. Nothing is decided here that the
-//! plan left open, but one thing: what became of a call in doubt, which is looked up.
+//! One task owns the journal, the state and the schedule; calls run beside it. In each turn the run folds the
+//! answers that came in, prepares the steps that became ready, and makes all records of the turn durable in
+//! one write before the calls begin. The plan decides everything except one thing: the outcome of a call in
+//! doubt, which the run looks up.
 
 mod call;
 mod conditions;
@@ -51,11 +52,11 @@ use crate::session::Session;
 use crate::timing::SEND_WITHIN;
 use crate::{ApplyError, Host, Providers};
 
-/// The number of times that a record which shows that the run has its place is written before the store is given up
-/// as too slow to call anything by.
+/// The maximum number of records that the run writes to confirm its lock. If each takes too long, the store
+/// counts as too slow for any call.
 const CONFIRMATIONS_MAX: usize = 3;
 
-/// Takes events. Called from the run's own task and from running calls.
+/// The receiver of events. The run's task and running calls call it.
 pub type Emit = Arc<dyn Fn(Event) + Send + Sync>;
 
 /// The inputs of an execution beside the session.
@@ -64,11 +65,12 @@ pub struct Execution<'a> {
     pub plan: &'a Plan,
     /// The providers.
     pub providers: &'a Providers,
-    /// Clock and randomness.
+    /// The clock and the randomness.
     pub host: &'a dyn Host,
     /// The variables, for secrets that the plan does not hold.
     pub variables: &'a BTreeMap<Name, Datum>,
-    /// At most this many calls at once per provider instance; none: as many as it bears.
+    /// The maximum number of calls at once for each provider instance; `None`: as many as the provider
+    /// allows.
     pub parallelism: Option<usize>,
     /// The receiver of events.
     pub emit: Emit,
@@ -76,22 +78,23 @@ pub struct Execution<'a> {
     pub stop: &'a CancellationToken,
     /// The run's name.
     pub run: &'a str,
-    /// The moment when somebody began to look at what is live, of which the plan was made, or held against which it fits.
-    /// If nobody looked, the first that is said of an object to be deleted may be that there is none, and of all
-    /// others the same: at another place.
+    /// The moment at which the reads of the live objects began on which the plan is based, or with which a
+    /// saved plan was compared. `None` if nothing was read: then the first answer about an object to be
+    /// deleted may be that there is none, and all others may be missing, too, because the provider acts on
+    /// another place.
     pub looked_at: Option<Moment>,
 }
 
 /// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// In counts.
+    /// The counts of changes.
     pub summary: Summary,
     /// The steps that failed.
     pub failures: Vec<Failure>,
-    /// True if an object changed outside since the plan looked, and a call was refused for it.
+    /// True if an object was changed outside after the plan read it, and a call was refused for that reason.
     pub is_outdated: bool,
-    /// The addresses of which nobody knows what happened.
+    /// The addresses whose calls have an unknown outcome.
     pub in_doubt: Vec<Address>,
     /// The steps that did not begin because the run was stopped.
     pub remaining: Vec<Step>,
@@ -118,8 +121,8 @@ pub async fn execute(session: &mut Session, input: &Execution<'_>) -> Result<Rep
     failure.map_or(Ok(report), Err)
 }
 
-/// The same for who tells how it went: of a run that the store ended, too, there is a report. What
-/// could not be written down is in doubt in it, as it is for the next run.
+/// Runs a plan as [`execute`] does, and returns a report also if the store failed. In that report, each call
+/// whose result could not be written is in doubt, as it is for the next run.
 pub async fn execute_anyway(
     session: &mut Session,
     input: &Execution<'_>,
@@ -132,7 +135,7 @@ pub async fn execute_anyway(
     (run.reporter.report, failure)
 }
 
-/// The answer of a task beside the run.
+/// The answer of a task that runs beside the run's own task.
 enum Answer {
     /// The attributes that a call sent, and its result.
     Called {
@@ -140,7 +143,7 @@ enum Answer {
         result: Box<Result<Reply, Error>>,
     },
     LookedUp(Found),
-    /// The pause before another attempt is over; how often the step was begun.
+    /// The pause before another attempt is over. Has the number of earlier attempts.
     RetryDue(usize),
 }
 
@@ -150,22 +153,22 @@ impl Answer {
     }
 }
 
-/// Calls under way, and what is to become of their steps.
+/// The calls under way, and the steps that wait for another attempt.
 struct Calls {
-    /// The tasks that call and look up.
+    /// The tasks that call and look up objects.
     tasks: JoinSet<(StepId, Answer)>,
     in_flight: BTreeMap<StepId, InFlight>,
-    /// The moment at which each step began first.
+    /// The moment at which each step began for the first time.
     began: BTreeMap<StepId, Instant>,
     /// The number of calls under way, by provider instance.
     per_provider: BTreeMap<Name, usize>,
-    /// Steps of which something ended in this turn, and no record of that is durable yet.
+    /// Steps that ended in this turn, and whose records are not durable yet.
     unwritten: BTreeSet<StepId>,
-    /// Steps to begin again, with how often they were begun.
+    /// Steps to begin again, with their numbers of earlier attempts.
     retries: Vec<(StepId, usize)>,
     /// Steps whose call did its work, so that only their wait is left.
     waiting_only: BTreeSet<StepId>,
-    /// Answers calls that ask whether they may still go out.
+    /// Answers calls that ask if they may still be sent.
     permits: PermitIssuer,
 }
 
@@ -204,7 +207,7 @@ impl Calls {
         Some(flight)
     }
 
-    /// Returns how many calls a provider instance has.
+    /// Returns the number of calls of a provider instance.
     fn count(&self, provider: &Name) -> usize {
         self.per_provider.get(provider).copied().unwrap_or(0)
     }
@@ -219,16 +222,16 @@ struct Run<'a> {
     secrets: ClearValues,
     reporter: Reporter,
     ids: ObjectIds,
-    /// No new step begins.
+    /// True if no new step may begin.
     halted: bool,
 }
 
-/// Everything that a step is prepared from, to be read only.
+/// The inputs from which a step is prepared, for reading only.
 #[derive(Clone, Copy)]
 struct StepContext<'a> {
     input: &'a Execution<'a>,
     snapshot: &'a Snapshot,
-    /// Objects with secrets, in clear.
+    /// The attributes of objects with secrets, in clear.
     clear: &'a BTreeMap<Address, Attributes>,
 }
 
@@ -248,7 +251,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Returns what steps are prepared from.
+    /// Returns the inputs from which steps are prepared.
     fn context(&self) -> StepContext<'_> {
         StepContext {
             input: self.input,
@@ -281,7 +284,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Turns until nothing runs and nothing can begin.
+    /// Takes turns until no call is under way and no step can begin.
     async fn steps(&mut self) -> Result<(), ApplyError> {
         loop {
             let begun = self.begin().await?;
@@ -310,22 +313,23 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Makes the records of a turn durable, and says at which moment the run still had its place:
-    /// one at which calls may begin, if any are to.
+    /// Makes the records of a turn durable. Returns a moment at which the run still had its lock. If calls
+    /// are to begin, the moment is recent enough for them.
     async fn write_down(&mut self, calls: bool) -> Result<Moment, ApplyError> {
-        // Taken before the write: what came in between counts as well.
+        // This moment is taken before the write, so the time of the write counts, too.
         let since = self.input.host.clock().moment();
         self.session.flush().await?;
         self.calls.unwritten.clear();
         if !calls || since.elapsed() <= SEND_WITHIN {
             return Ok(since);
         }
-        // Of a run that is stopped meanwhile the calls are not sent: they find the moment too old.
+        // If the run is stopped in between, this moment is too old, and the calls are not sent.
         Ok(self.confirm().await?.unwrap_or(since))
     }
 
-    /// Writes something that fails if this run was driven out, in so little time that calls may go
-    /// out, and says at which moment it still had its place; none when the run is stopped.
+    /// Writes a record that fails if the run has lost its lock, and repeats that until a write was fast
+    /// enough for calls to begin. Returns a moment at which the run still had its lock; `None` if the run is
+    /// stopped.
     async fn confirm(&mut self) -> Result<Option<Moment>, ApplyError> {
         for _ in 0..CONFIRMATIONS_MAX {
             if self.halted || self.input.stop.is_cancelled() {
@@ -343,7 +347,7 @@ impl<'a> Run<'a> {
     async fn take_answers(&mut self) -> Result<(), ApplyError> {
         let stop = self.input.stop;
         let first = tokio::select! {
-            // In this order, and not in a random one: a stop comes first.
+            // The order is fixed, not random: a stop comes first.
             biased;
             () = stop.cancelled(), if !self.halted => {
                 self.halted = true;
@@ -358,8 +362,8 @@ impl<'a> Run<'a> {
         while let Some(answer) = next {
             match answer {
                 Ok((step, answer)) => self.answer(step, answer)?,
-                // A task that panicked leaves its step in flight: it is in doubt, as after a crash. So is
-                // its place among the calls, and nothing more is begun.
+                // A task that panicked leaves its step in flight. The call is in doubt, as after a crash, and
+                // no new step begins.
                 Err(_) => self.halted = true,
             }
             next = self.calls.tasks.try_join_next();

@@ -1,7 +1,8 @@
-//! Answers: what a call brought back, what it proves, and what is looked up where it proves nothing.
+//! Answers of calls: the result of a call, what it proves, and the look-up of a call whose answer proves
+//! nothing.
 //!
-//! Records keep of an error what happened; what the server said is for those who look on, and is
-//! not kept: it may repeat what was sent.
+//! A record says what happened, but does not repeat the server's message: the message may repeat what was
+//! sent. Only events show it.
 
 use engine::address::Name;
 use engine::doubt::{Resolution, resolve};
@@ -44,8 +45,8 @@ impl Run<'_> {
         }
     }
 
-    /// An answer to a create that shows no object leaves open which object it made. It was an answer,
-    /// though: what was accepted does not happen again because it does not show yet.
+    /// Handles the answer to a call. If a create's answer shows no object, the made object is unknown. The
+    /// API did accept the create, so the create is not sent again only because its object does not show yet.
     pub(super) fn replied(&mut self, id: StepId, reply: &Reply) -> Result<(), ApplyError> {
         let Some(flight) = self.calls.in_flight.get(&id) else { return Ok(()) };
         if !flight.started.makes_its_object() {
@@ -55,8 +56,8 @@ impl Run<'_> {
             let error = Error::new(Kind::InDoubt, "the answer shows no object");
             return self.doubt(id, Doubt::Accepted(error));
         };
-        // A name that was drawn for it may tell that it is the create's all the same, where a look shows more
-        // than the answer did.
+        // If the type has one-time names, a look-up may still show that this object is the create's own, as
+        // it shows more than the answer did.
         let has_own_name = matches!(flight.schema.identity, Identity::OneTimeName { .. });
         let started = flight.started.clone();
         match self.claimant(&started, &made.id) {
@@ -89,14 +90,14 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// An object of a call as the journal keeps it.
+    /// Returns the object of a call as the journal keeps it.
     fn seen(&self, object: &provider_port::Object, known: &Attributes, flight: &InFlight) -> Seen {
         let sealer = SecretScanner::new(&self.session.snapshot().seal_key, &self.secrets.known);
         seen(object, known, flight.in_doubt(sealer.key()), sealer)
     }
 
-    /// Returns what is known, beside its answer, of an object whose call did its work: what the state has, and
-    /// what was sent of the attributes that the API never shows.
+    /// Returns the attributes, beside those of the answer, of an object whose call did its work: those that
+    /// the state has, and those that were sent and that the API never shows.
     fn known_if_done(&self, flight: &InFlight) -> Attributes {
         let known = self.context().live(&flight.started, &flight.schema).unwrap_or_default();
         if flight.started.phase.kind == ProgramKind::Delete {
@@ -126,14 +127,14 @@ impl Run<'_> {
             Kind::InDoubt => return self.doubt(id, Doubt::Lost(error.clone())),
             Kind::StillWaiting => {
                 let doubt = Doubt::Unfulfilled(error.clone());
-                // What is to be deleted may be gone by now.
+                // An object that is to be deleted may be gone by now.
                 let Some(object) = error.object.as_ref().filter(|_| !deletes) else {
                     return self.doubt(id, doubt);
                 };
                 flight.doubt = Some(doubt);
                 return self.looked_up(id, Found::There((**object).clone()));
             }
-            // A refusal after a doubt may refuse the repetition of what did happen.
+            // A refusal after a doubt may refuse the repetition of a call that did its work.
             Kind::Rejected | Kind::NotFound if flight.tries > 0 => {
                 return self.doubt(id, Doubt::Refused(error.clone()));
             }
@@ -148,8 +149,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// There is no object to delete. Where nobody has looked, that is no more than a question, as it is
-    /// while planning: the objects of another place, or of another account, are all not there.
+    /// Handles a delete whose object is not there. If nobody read the object before, that is no proof, as it
+    /// is none for a plan: in another place or account, no object is there. Then the step fails.
     fn not_there(&mut self, id: StepId, error: &Error) -> Result<(), ApplyError> {
         if self.input.looked_at.is_some() || self.was_there(id) {
             return self.vanished(id);
@@ -168,7 +169,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns true if a call of this run, or a delete of an earlier one, has reached the object.
+    /// Returns true if a call of this run, or a delete of an earlier one, has reached the object before.
     fn was_there(&self, id: StepId) -> bool {
         let Some(flight) = self.calls.in_flight.get(&id) else { return false };
         let started = &flight.started;
@@ -178,7 +179,7 @@ impl Run<'_> {
         flight.tries > 0 || was_sent || started.phase.phase > 0
     }
 
-    /// The object of a delete is gone: all of its program is done.
+    /// Records that the object of a delete is gone. The whole program of the delete is done.
     pub(super) fn vanished(&mut self, id: StepId) -> Result<(), ApplyError> {
         let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         let outcome = Outcome::Done { object: None };
@@ -197,7 +198,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Does what a look at the object of a call in doubt asks for.
+    /// Acts on the look-up of a call in doubt.
     pub(super) fn looked_up(&mut self, id: StepId, found: Found) -> Result<(), ApplyError> {
         let object = match found {
             Found::There(object) => Some(object),
@@ -224,8 +225,8 @@ impl Run<'_> {
         }
     }
 
-    /// Returns what a look at the object of a call says. The create of an object takes it over from an address
-    /// that is letting go of it.
+    /// Returns the meaning of a look-up. If a create made an object that another address is about to let go
+    /// of, the create takes the object over. Returns `None` if the call is no longer in flight.
     fn resolve(
         &mut self,
         id: StepId,
@@ -245,8 +246,8 @@ impl Run<'_> {
         }
     }
 
-    /// The answer to a call was lost, and the object shows what it did. With the answer its wait
-    /// was lost, which is still to come.
+    /// Handles a call whose answer was lost and whose object shows that the call did its work. The wait after
+    /// the call is still to be done.
     fn did_its_work(
         &mut self,
         id: StepId,
@@ -266,7 +267,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// That a call did its work, and what it waits for is to come.
+    /// Returns the record that a call did its work and that its wait is still to be done.
     fn called(&self, flight: &InFlight, object: &provider_port::Object) -> Record {
         let known = self.known_if_done(flight);
         let object = self.seen(object, &known, flight);
@@ -277,8 +278,8 @@ impl Run<'_> {
         Record::Finished { call, outcome: Outcome::Called { object } }
     }
 
-    /// The call did its work, and what it waited for did not come true: the object is recorded as
-    /// it is, and the step has failed. The next run waits on.
+    /// Fails the step of a call that did its work, but whose wait did not come true. The object is recorded
+    /// as it is. The next run continues the wait.
     fn unfulfilled(
         &mut self,
         id: StepId,
@@ -300,15 +301,15 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The record that the object of a call is not there.
+    /// Returns the record that the object of a call is not there.
     fn absence(&self, flight: &InFlight) -> Record {
         let resolution = flight.started.absence(self.input.host.now_ms());
         Record::Resolved { call: flight.started.call, resolution }
     }
 
-    /// Ends a create whose object is there, and is not as it was sent. It is the address's object, as it
-    /// would be for the next run, which changes it; that it was made as it should be is not said. It is
-    /// not sent again: an API may refuse that, and what is there may be what it made of it.
+    /// Ends a create whose object is there and differs from what was sent. The address stands for the object
+    /// from now on, and the next run changes it. The step fails, so it is not reported as made. The create is
+    /// not sent again: an API may refuse that, and the difference may be what the API made of the request.
     fn not_as_sent(
         &mut self,
         id: StepId,
@@ -329,7 +330,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The record of the object of a call of which nothing shows that it did its work.
+    /// Returns the record of the object of a call, if nothing shows that the call did its work.
     fn found(&self, flight: &InFlight, object: &provider_port::Object) -> Record {
         let snapshot = self.session.snapshot();
         let known = flight.in_doubt(&snapshot.seal_key).known(snapshot);
@@ -337,7 +338,7 @@ impl Run<'_> {
         Record::Resolved { call: flight.started.call, resolution }
     }
 
-    /// A create left nothing: its nonce is watched, and it begins again under a new one.
+    /// Handles a create that made nothing: its nonce is watched, and the create begins again under a new one.
     fn not_made(&mut self, id: StepId) -> Result<(), ApplyError> {
         let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         self.session.record(self.absence(&flight))?;
@@ -345,9 +346,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The object does not show that its change happened. Where the change was of something that no
-    /// answer shows, that is not known from now on, and the next plan sends it again if this run
-    /// does not: the call may have happened, or happen late.
+    /// Handles a call whose object does not show the change. If the change is of an attribute that no answer
+    /// shows, its value counts as unknown from now on, and the next plan sends it again unless this run does.
+    /// The call may have done its work, or may do it late.
     fn not_done(
         &mut self,
         id: StepId,
@@ -367,7 +368,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The object of a call is gone: what a delete wants, and what anything else fails by.
+    /// Handles a call whose object is gone: a delete is done, any other step fails.
     fn gone(&mut self, id: StepId) -> Result<(), ApplyError> {
         if self.calls.in_flight.get(&id).is_some_and(|it| it.started.ends_its_object()) {
             return self.vanished(id);

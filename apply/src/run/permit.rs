@@ -1,9 +1,8 @@
-//! Permits to send: no mutating request goes out whose record is older than a few seconds.
+//! Permits to send: no mutating request is sent whose record is older than a few seconds.
 //!
-//! A call may wait its turn, or be tried again for minutes, and meanwhile another run may have
-//! taken over. Whoever sends asks first; when too long has gone by since the run last wrote
-//! something, it writes another record, which fails if it was driven out, and a stopped run says
-//! no.
+//! A call may wait its turn or be repeated for minutes, and another run may take the lock in the meantime. So
+//! each request asks for a permit first. If the last write of the run is too old, the run writes another
+//! record, which fails if the run has lost the lock. A stopped run gives no permit.
 
 use std::sync::Mutex;
 
@@ -16,11 +15,11 @@ use crate::ApplyError;
 use crate::clock::Moment;
 use crate::timing::SEND_WITHIN;
 
-/// A request to the run. The answer is a moment at which the run still had its place, if it goes
-/// on.
+/// The sender for the answer to a request for a permit: a moment at which the run still had its lock, or
+/// `None` if the run has stopped.
 type PermitRequest = oneshot::Sender<Option<Moment>>;
 
-/// Both ends of the way from calls to the run that they belong to.
+/// Both ends of the channel from calls to their run.
 pub(super) struct PermitIssuer {
     requests: mpsc::UnboundedSender<PermitRequest>,
     asked: mpsc::UnboundedReceiver<PermitRequest>,
@@ -32,17 +31,18 @@ impl PermitIssuer {
         Self { requests, asked }
     }
 
-    /// The leave of a call whose record was written at `since` or later.
+    /// Returns the permit of a call whose record was written at `since` or later.
     pub(super) fn permit(&self, since: Moment) -> RunPermit {
         RunPermit { since: Mutex::new(since), requests: self.requests.clone() }
     }
 
-    /// The next request. Never ends: the run has a sender of its own.
+    /// Returns the next request. Waits for ever if none comes: the run holds a sender itself, so the channel
+    /// stays open.
     pub(super) async fn request(&mut self) -> Option<PermitRequest> {
         self.asked.recv().await
     }
 
-    /// The requests that wait already.
+    /// Returns the requests that are waiting already.
     fn waiting(&mut self) -> Vec<PermitRequest> {
         std::iter::from_fn(|| self.asked.try_recv().ok()).collect()
     }
@@ -78,14 +78,14 @@ impl SendPermit for RunPermit {
 }
 
 impl Run<'_> {
-    /// Answers a call that asks whether it may still go out, and all others that do: one record
-    /// is enough for them.
+    /// Answers a call that asks for a permit, and all others that ask at this moment: one record is enough
+    /// for them.
     pub(super) async fn grant_permits(&mut self, first: PermitRequest) -> Result<(), ApplyError> {
         let mut requests = self.calls.permits.waiting();
         requests.push(first);
         let since = self.confirm().await?;
         for request in requests {
-            // A call that no longer waits for the answer was given up.
+            // If sending fails, the call was given up.
             request.send(since.clone()).ok();
         }
         Ok(())

@@ -1,4 +1,5 @@
-//! Preparing a step: its object as it is to be, filled, and checked once more before the call.
+//! The preparation of a step: the object that its change wants is filled and checked once more before the
+//! call.
 
 use std::collections::BTreeSet;
 
@@ -18,9 +19,9 @@ use crate::refresh::sensitive;
 use crate::step_error::StepError;
 use crate::unseal::Unsealer;
 
-/// Returns the object that a change wants, in clear and fully known. What the API itself fills in is not
-/// in it, nor what cannot be computed and is not sent by the phase, such as a secret that was shown
-/// once and does not change.
+/// Returns the object that a change wants, in clear and fully known. Leaves out the attributes that the API
+/// fills in, and those that cannot be computed and that the phase does not send, such as an unchanged secret
+/// that the API showed only once.
 pub(crate) fn desired(
     change: &Change,
     schema: &TypeSchema,
@@ -42,7 +43,7 @@ struct Preparation<'a> {
     unsealer: Unsealer,
 }
 
-/// An attribute of the object, as the plan has it.
+/// An attribute of the wanted object, with its value in the plan.
 #[derive(Clone, Copy)]
 struct Planned<'a> {
     name: &'a Name,
@@ -77,7 +78,7 @@ impl Preparation<'_> {
         Ok(desired)
     }
 
-    /// Returns the value of an attribute as the plan would have taken it, had it been known.
+    /// Returns the value of an attribute, checked and completed as the plan does with known values.
     fn checked(&self, planned: Planned<'_>, filled: &Value) -> Result<Value, StepError> {
         let Planned { name, attribute, value } = planned;
         let filled = filled.convert(&attribute.ty).map_err(|misfit| {
@@ -92,8 +93,8 @@ impl Preparation<'_> {
         Ok(given)
     }
 
-    /// Returns what a spec gives with a value that nobody knew while planning. A null gives nothing, so there is
-    /// the default, or what must be given is missing, or what there was stays.
+    /// Returns the value of an attribute that was unknown while planning. Null counts as not given: then the
+    /// default applies, or a required attribute is missing, or an update keeps the value of the object.
     fn given(&self, planned: Planned<'_>, found: Value) -> Result<Value, StepError> {
         let attribute = planned.attribute;
         let is_required = attribute.presence == Presence::Required;
@@ -109,8 +110,9 @@ impl Preparation<'_> {
         }
     }
 
-    /// Returns what an object has of an attribute that an update leaves as it is, or what clears one that the spec
-    /// gave the last time. A secret that it has nobody could send again, and null would take it away.
+    /// Returns the value of an attribute that an update leaves as it is, or the value that clears an
+    /// attribute which the last applied spec gave. Fails if the object has a secret there: it could not be
+    /// sent, and null would remove it.
     fn kept(&self, planned: Planned<'_>) -> Result<Value, StepError> {
         let name = planned.name;
         if let Some(Unset::Value(value)) = &planned.attribute.unset
@@ -140,7 +142,7 @@ impl Preparation<'_> {
         object.is_some_and(|object| object.managed.contains(name))
     }
 
-    /// Returns what an attribute is computed from, for people.
+    /// Returns what an attribute is computed from, for messages.
     fn source(&self, planned: Planned<'_>) -> String {
         match (self.change.secrets.get(planned.name), planned.value) {
             (Some(expr), _) => format!("`{}`", without_literals(expr)),
@@ -161,7 +163,8 @@ impl Preparation<'_> {
         }
     }
 
-    /// Returns true if the phase needs an attribute. What makes an object needs all of it, for the phases after it.
+    /// Returns true if the phase sends an attribute. A phase that makes an object needs all of them, for the
+    /// phases after it.
     fn sends(&self, name: &Name) -> bool {
         let phase = self.phase;
         let Some(model) = self.schema.phase(phase).filter(|_| !phase.makes()) else { return true };
@@ -178,11 +181,11 @@ impl Preparation<'_> {
         let Planned { name, attribute, .. } = planned;
         let unit = attribute.unit.as_deref();
         let violations = constraint::violations(name, unit, &attribute.constraint, value);
-        // As the plan does with what it knows.
+        // The plan tolerates these values, too.
         let is_tolerated = self.change.allow_unknown.contains(name);
         let mut wrong = violations.into_iter().filter(|it| !(it.outside_list && is_tolerated));
         match wrong.next() {
-            // The message of a violation names the value, and its help what is near to it.
+            // The message of a violation repeats the value, and its help names similar ones.
             Some(violation) if self.sensitive.touches(&Path::attribute(name.clone())) => {
                 Err(StepError::new(violation.without_value(&format!("the value of `{name}`"))))
             }
@@ -211,8 +214,8 @@ impl Preparation<'_> {
     }
 }
 
-/// An id that the plan did not know yet is nobody's: a create under that of an object of ours would
-/// change this one, and the end of the one would be that of both.
+/// Checks that no other address has an id which the plan did not know yet. A create under the id of another
+/// object would change that object, and the delete of one would delete both.
 fn check_id(
     change: &Change,
     schema: &TypeSchema,
@@ -243,7 +246,8 @@ fn id_of(value: &Value) -> Option<ObjectId> {
     }
 }
 
-/// Returns the address that stands for an object which the change has not made itself, or that makes it now.
+/// Returns another address that stands for an object or is making it now. The address of the change counts,
+/// too, if the object is not the one that the change has made.
 fn other_bearer<'s>(change: &Change, snapshot: &'s Snapshot, id: &ObjectId) -> Option<&'s Address> {
     let Change { address, provider, .. } = change;
     let is_other = |owner: &&Address| {
@@ -264,7 +268,8 @@ fn other_bearer<'s>(change: &Change, snapshot: &'s Snapshot, id: &ObjectId) -> O
     })
 }
 
-/// An unknown that stands for the object's own attribute: only the API can say it.
+/// Returns true if a planned value is unknown because only the API can say it: it refers to the object's own
+/// attributes.
 fn filled_by_api(value: &Value, change: &Change, name: &Name) -> bool {
     let Value::Unknown(unknown) = value else { return false };
     unknown.residual == Expr::slot(&change.address, name)
@@ -285,7 +290,7 @@ fn refers_to(expr: &Expr, address: &Address) -> bool {
     found
 }
 
-/// The attributes that a change sends as changed.
+/// Returns the names of the attributes that a change sends as changed.
 pub(crate) fn changed(change: &Change) -> BTreeSet<Name> {
     match change.action {
         Action::Create | Action::Replace => change.managed.iter().cloned().collect(),

@@ -1,6 +1,6 @@
-//! Attributes that a call sends although they do not change: an API that takes whole objects resets what is left
-//! out. Somebody may have changed that since the plan looked, and it is not the plan's to take back: the
-//! object is read once more right before, and what is news is sent as it is then.
+//! Attributes that a call sends although they do not change, because the API takes whole objects and resets
+//! what is left out. Somebody may have changed one of them since the plan read the object, and the call must
+//! not undo that. So the object is read again right before the call, and the call sends the new values.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,29 +19,31 @@ use super::call::InFlight;
 use super::delete_inputs::read_own;
 use crate::clock::{Clock, Moment};
 
-/// Long enough for a look and a call at an API that takes one request in some seconds, as those do that throttle.
+/// The time after a read within which its values may be sent. It is long enough for a read and a call at an
+/// API that throttles to one request in some seconds.
 const FRESH_FOR: Duration = Duration::from_secs(30);
 
-/// The attributes that a call sends of its object without changing them, as the plan saw them.
+/// The attributes that a call sends unchanged, with their values as the plan saw them.
 pub(super) struct Unchanged {
     before: Arc<Attributes>,
     names: BTreeSet<Name>,
     key: SealKey,
-    /// The moment when the plan, or whoever looked after it, began to look; `None` where nobody did.
+    /// The moment when the last reads began, by the plan or by a later comparison with it; `None` if nothing
+    /// was read.
     looked_at: Option<Moment>,
     clock: Clock,
     settle: Duration,
 }
 
-/// The attributes that a call sends, as a look shows them.
+/// The attributes that a call sends, with the values of one read.
 pub(super) struct Look {
     pub(super) sent: Arc<Attributes>,
-    /// The moment when the look began.
+    /// The moment when the read began.
     pub(super) began: Moment,
 }
 
 impl StepContext<'_> {
-    /// Returns the attributes that a call sends without changing them.
+    /// Returns the attributes that a call sends unchanged; `None` if the call does not send the whole object.
     pub(super) fn unchanged(&self, flight: &InFlight, change: &Change) -> Option<Unchanged> {
         let before = change.before.clone().filter(|_| sends_whole_object(flight))?;
         let changed = &flight.sent.changed;
@@ -62,28 +64,30 @@ fn sends_whole_object(flight: &InFlight) -> bool {
         && model.is_some_and(|model| model.sends == Sends::All)
 }
 
-/// Returns true if a read tells what is to be sent of an attribute. What changes by itself goes out as the plan saw it,
-/// for an API may refuse a version that is not its own; and what no answer shows is not believed when one does.
+/// Returns true if the value of a read replaces the planned value of an attribute. A volatile attribute is
+/// sent as the plan saw it, because an API may refuse a version that it did not give. A hidden attribute is
+/// never shown, so a value of it in an answer is not believed.
 fn is_lasting(schema: &TypeSchema, name: &Name) -> bool {
     let is_volatile = schema.attributes.get(name).is_some_and(|attribute| attribute.volatile);
     !is_volatile && !schema.is_hidden(name)
 }
 
 impl Unchanged {
-    /// Returns what the plan would send, while that is young. A read is behind for as long as the provider settles: one that
-    /// is made sooner may show what was there before the plan.
+    /// Returns the values of the plan while they are no older than the provider's settle time. A read within
+    /// that time may lag behind and show older values than the plan has.
     pub(super) fn as_planned(&self, desired: &Arc<Attributes>) -> Option<Look> {
         let began = self.looked_at.clone().filter(|began| began.elapsed() <= self.settle)?;
         Some(Look { sent: desired.clone(), began })
     }
 
-    /// Returns how long after a look began the object is taken to be as it was seen. A look may be behind by as long as the
-    /// provider settles.
+    /// Returns the time after the begin of a read for which its values count as current. It is at least the
+    /// provider's settle time, because a read may lag behind by that time.
     pub(super) fn fresh_for(&self) -> Duration {
         self.settle.max(FRESH_FOR)
     }
 
-    /// Returns what a call sends, with the news of its object.
+    /// Reads the object and returns the attributes that a call sends, with the values that changed since the
+    /// plan.
     pub(super) async fn look(
         &self,
         provider: &Arc<dyn Provider>,
@@ -93,7 +97,7 @@ impl Unchanged {
         let began = self.clock.moment();
         let now = read_own(provider, started).await?;
         let is_news = |(name, now): &(Name, Value)| {
-            // What answers leave out while there is none is null.
+            // An answer leaves out an attribute without a value: it is null.
             let before = self.before.get(name).unwrap_or(&Value::Null);
             self.names.contains(name) && !agree(now, before, &self.key)
         };

@@ -1,9 +1,9 @@
-//! Checks of a replace that deletes first: it ends nothing as long as the new object could not be
-//! made.
+//! The check before a replace that deletes first: the old object is not deleted as long as the new one could
+//! not be made.
 //!
-//! The plan says it where it looked. One that did not look, or a saved one, is held to it here, where
-//! what the new object is made from stays as it is, or is a secret that its object keeps: what this run
-//! makes yet will be known in time.
+//! A plan with a refresh reports this itself. A plan without one, and a saved plan, are checked here. The
+//! check applies if the inputs of the new object do not change in this run, or are a secret that this run
+//! does not make anew. All other inputs that this run makes will be known in time.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use crate::fill::known;
 use crate::step_error::StepError;
 
 impl StepContext<'_> {
-    /// Returns why the old object of a replace is not to be deleted yet.
+    /// Returns the error if the old object of a replace must not be deleted yet; else `None`.
     pub(super) fn no_successor(
         &self,
         step: &Step,
@@ -49,7 +49,7 @@ impl StepContext<'_> {
         })
     }
 
-    /// Returns true if all that an expression refers to stays as it is.
+    /// Returns true if this run changes none of the objects that an expression refers to.
     fn is_settled(&self, expr: &Expr, change: &Change) -> bool {
         let stays = |address: &Address| {
             let other = self.input.plan.change(address);
@@ -59,8 +59,8 @@ impl StepContext<'_> {
         !sources.is_empty() && sources.iter().all(stays)
     }
 
-    /// Returns true if an expression refers to a secret of which there is only the fingerprint, and that this run
-    /// makes no other: a change of its object does not show it.
+    /// Returns true if an expression refers to a secret of which only the fingerprint is known, and this run
+    /// makes no new one. A mere update of the object does not show the secret.
     fn is_lost(&self, expr: &Expr, change: &Change) -> bool {
         let keeps = |address: &Address| {
             let other = self.input.plan.change(address);

@@ -16,10 +16,10 @@ use super::{Emit, Report, Run, StepContext};
 use crate::ApplyError;
 use crate::fill::{FillScope, known};
 
-/// Events and the report of a run.
+/// The events and the report of a run.
 pub(super) struct Reporter {
     emit: Emit,
-    /// Told once the records that they report are durable.
+    /// The events that are emitted once the records that they report are durable.
     pub(super) events: Vec<Event>,
     pub(super) report: Report,
 }
@@ -29,22 +29,22 @@ impl Reporter {
         Self { emit, events: Vec::new(), report: Report::default() }
     }
 
-    /// Tells an event at once.
+    /// Emits an event at once.
     pub(super) fn emit(&self, event: Event) {
         (self.emit)(event);
     }
 
-    /// Tells the events whose records are durable by now.
+    /// Emits the events whose records are durable by now.
     pub(super) fn tell(&mut self) {
         for event in self.events.drain(..) {
             (self.emit)(event);
         }
     }
 
-    /// Counts the changes of which every step is done.
+    /// Counts the changes whose steps are all done.
     fn count(&mut self, plan: &Plan, scheduler: &Scheduler<'_>) {
         let mut undone: BTreeSet<usize> = BTreeSet::new();
-        // What was made is there, also where it is not as it must be.
+        // A failed `verify` does not count: the object was made or changed all the same.
         for step in plan.steps.iter().filter(|step| step.operation != Operation::Verify) {
             if scheduler.status(step.id) != Status::Done {
                 undone.insert(step.change);
@@ -78,7 +78,7 @@ impl Run<'_> {
         for flight in std::mem::take(&mut self.calls.in_flight).into_values() {
             self.reporter.report.in_doubt.push(flight.started.address);
         }
-        // Who was asked to stop asks nobody any more.
+        // After a stop no API is read any more.
         let mut refused = Vec::new();
         if !self.reporter.report.summary.cancelled {
             self.reveal_outputs().await;
@@ -104,7 +104,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Steps whose intents could not be written down: nothing was called, so they remain.
+    /// Gives back the steps whose intents could not be written. Nothing was called, so the steps remain.
     pub(super) fn not_sent(&mut self, steps: Vec<StepId>) {
         for step in steps {
             self.calls.in_flight.remove(&step);
@@ -112,8 +112,8 @@ impl Run<'_> {
         }
     }
 
-    /// Intents that are written down, too late for their calls: another record says that nothing was
-    /// called. Should that one fail, the next run looks them up.
+    /// Records for intents that were written too late for their calls that nothing was called. If that record
+    /// cannot be written, the next run looks the calls up.
     pub(super) async fn undo_intents(&mut self, steps: &[StepId]) {
         let calls = steps.iter().filter_map(|step| self.calls.in_flight.get(step));
         let calls: Vec<_> = calls.map(|flight| flight.started.call).collect();
@@ -126,8 +126,8 @@ impl Run<'_> {
         self.session.flush().await.ok();
     }
 
-    /// The end of a run that the store ended: what it was about to write down is in doubt, like the
-    /// calls whose answers it did not wait for.
+    /// Ends a run whose store failed. The calls whose results could not be written are in doubt, as are the
+    /// calls whose answers the run did not wait for.
     pub(super) fn cut_short(&mut self) {
         let mut open = std::mem::take(&mut self.calls.unwritten);
         open.extend(std::mem::take(&mut self.calls.in_flight).into_keys());
@@ -158,8 +158,9 @@ impl Run<'_> {
         self.reporter.emit(Event::RunFinished(self.reporter.report.summary.clone()));
     }
 
-    /// Tells of the last turn what holds all the same: what was written down, and what failed before any
-    /// call. What was skipped waits for a doubt now, and remains.
+    /// Emits the events of the last turn that are true even though their records are not durable: ends of
+    /// steps that were written down, or that failed before any call. A skipped step now waits for a step in
+    /// doubt, and remains.
     fn tell_unwritten(&mut self, event: Event, open: &BTreeSet<StepId>) {
         let plan = self.input.plan;
         let id = |name: &str| {
@@ -186,9 +187,9 @@ impl Run<'_> {
 }
 
 impl StepContext<'_> {
-    /// The outputs as the state keeps them. One that cannot be computed keeps its last value. A secret of
-    /// which this run has no more than the state does, a fingerprint, is kept as the plan holds it, or as
-    /// the next one will.
+    /// Returns the outputs as the state keeps them, and as the report shows them. An output that cannot be
+    /// computed keeps its last value. If this run has only the fingerprint of a secret, the output keeps the
+    /// value of the plan, or the one that the next plan will compute.
     fn outputs(
         &self,
         secrets: &KnownSecrets,
@@ -215,7 +216,7 @@ impl StepContext<'_> {
                     },
                     |it| Some(it.value),
                 ),
-                // What stays is what the state has by now, if it still has it.
+                // An output that does not change keeps the value that the state has by now, if it has one.
                 (None, _) if change.action.is_idle() => {
                     kept.get(name).and_then(|last| last.value.value().ok())
                 }
@@ -226,7 +227,8 @@ impl StepContext<'_> {
             let paths = if change.sensitive { Paths::whole() } else { Paths::none() };
             let key = &self.snapshot.seal_key;
             let sealed = seal(&value, &paths, key);
-            // An API may have built a secret into what this is computed from, which no plan could see.
+            // An API may have put a secret into an attribute that the output is computed from. The plan could
+            // not see that.
             let is_new = change.after.as_ref().is_some_and(|after| !after.is_known());
             let sealer = SecretScanner::new(key, secrets);
             let sealed = if is_new { sealer.seal_value(&sealed) } else { sealed };

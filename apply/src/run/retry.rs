@@ -1,7 +1,7 @@
-//! Another attempt of a step whose call was in doubt and did nothing: when it begins, and what is said of it.
+//! The next attempt of a step whose call was in doubt and did nothing: its time, and its events.
 //!
-//! Pauses grow with each attempt, are spread by the run's random name, and are at least as long as the API
-//! asked for. A run that is stopped meanwhile does not begin the step again.
+//! The pauses grow with each attempt, vary by the run's random name, and are at least as long as the API
+//! asked for. If the run is stopped during a pause, the step does not begin again.
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ use super::call::{Doubt, InFlight};
 use super::{Answer, Run};
 use crate::step_error::StepError;
 
-/// The most attempts of one step: each after the first follows a look-up that found that nothing happened.
+/// The maximum number of attempts of one step. Each after the first follows a look-up that found no effect.
 const ATTEMPTS_MAX: usize = 3;
 
-/// The longest pause before the second attempt; before each next one it is twice as long.
+/// The maximum pause before the second attempt. It doubles before each next attempt.
 const PAUSE_FIRST: Duration = Duration::from_secs(2);
 
 impl Run<'_> {
-    /// Begins the step of a call that did nothing again, after a pause, or gives it up. A refusal of the call
-    /// stands.
+    /// Begins the step of a call that did nothing once more after a pause, or gives the step up. If the API
+    /// refused the call, the step fails with the refusal.
     pub(super) fn try_again(&mut self, id: StepId, flight: &InFlight, looked_up: &Resolution) {
         if let Some(Doubt::Refused(error)) = &flight.doubt {
             return self.fail_step(id, StepError::from(error));
@@ -58,7 +58,7 @@ impl Run<'_> {
             attempt,
             attempts,
         });
-        // It counts as not begun until then.
+        // The step counts as not begun during the pause.
         self.scheduler.give_back(id);
         let stop = self.input.stop.clone();
         self.calls.tasks.spawn(async move {
@@ -70,7 +70,7 @@ impl Run<'_> {
         });
     }
 
-    /// The pause of a step is over: it begins again, unless the run has stopped.
+    /// Begins a step again after its pause, unless the run has stopped.
     pub(super) fn retry_due(&mut self, id: StepId, tries: usize) {
         if !self.halted && !self.input.stop.is_cancelled() {
             self.scheduler.take_back(id);
@@ -79,13 +79,13 @@ impl Run<'_> {
     }
 }
 
-/// Returns why a call was in doubt, as an error tells it.
+/// Returns the reason why a call was in doubt, for an error message.
 pub(crate) fn words(last: Option<&Error>) -> String {
     last.map_or_else(|| "there was no answer".to_owned(), ToString::to_string)
 }
 
-/// Returns the pause before the attempt that follows `tries` + 1 of them: between half and all of a time that
-/// doubles, and no shorter than the API asked for.
+/// Returns the pause after `tries` + 1 attempts: between half and all of a time that doubles with each
+/// attempt, and no shorter than the API asked for.
 fn pause(tries: usize, seed: &Digest, requested: Option<Duration>) -> Duration {
     let longest = PAUSE_FIRST.saturating_mul(1 << tries.min(16));
     let byte =

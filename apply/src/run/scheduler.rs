@@ -1,6 +1,6 @@
-//! The steps that may run: a pure count of what each still waits for.
+//! The schedule of steps: it counts how many other steps each one still waits for.
 //!
-//! Knows nothing of calls. Steps are handed out in the order of the program, so a run is as
+//! The scheduler knows nothing of calls. It hands steps out in the order of the program, so a run is as
 //! deterministic as its answers.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,19 +11,19 @@ use engine::plan::{Plan, Step, StepId};
 /// The state of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// It waits for others.
+    /// The step waits for others.
     Waiting,
-    /// It may run.
+    /// The step may run.
     Ready,
-    /// It runs.
+    /// The step runs.
     Running,
-    /// It is done.
+    /// The step is done.
     Done,
-    /// It failed: nothing happened, or what it waited for did not come true.
+    /// The step failed: its call had no effect, or what it waited for did not come true.
     Failed,
-    /// It is not known whether it happened.
+    /// The outcome of the step is unknown.
     Doubted,
-    /// Something that it needs failed, so it does not run.
+    /// The step does not run, because a step that it needs failed.
     Skipped,
 }
 
@@ -66,34 +66,34 @@ impl<'p> Scheduler<'p> {
         self.ready.entry(self.provider(id).clone()).or_default().insert(id);
     }
 
-    /// The provider instances that have ready steps.
+    /// Returns the provider instances that have ready steps.
     pub(crate) fn ready_providers(&self) -> Vec<Name> {
         self.ready.iter().filter(|(_, ids)| !ids.is_empty()).map(|(name, _)| name.clone()).collect()
     }
 
-    /// Takes the next ready step of a provider instance; it runs from now on.
+    /// Takes the next ready step of a provider instance. The step runs from now on.
     pub(crate) fn take(&mut self, provider: &Name) -> Option<StepId> {
         let id = self.ready.get_mut(provider)?.pop_first()?;
         self.status[id.0 as usize] = Status::Running;
         Some(id)
     }
 
-    /// A step that was taken did not happen, and does not begin again in this run: it remains.
+    /// Marks a taken step as not begun. It does not begin again in this run, and remains to be done.
     pub(crate) fn give_back(&mut self, id: StepId) {
         self.status[id.0 as usize] = Status::Ready;
     }
 
-    /// A step that was given back begins again after all.
+    /// Marks a step that was given back as running again.
     pub(crate) fn take_back(&mut self, id: StepId) {
         self.status[id.0 as usize] = Status::Running;
     }
 
-    /// Marks a step of which it is not known how it ended. What waited for it goes on waiting.
+    /// Marks a step as in doubt. The steps that need it go on waiting.
     pub(crate) fn doubt(&mut self, id: StepId) {
         self.status[id.0 as usize] = Status::Doubted;
     }
 
-    /// The step is done: those that only waited for it are ready.
+    /// Marks a step as done. Steps that waited only for it become ready.
     pub(crate) fn done(&mut self, id: StepId) {
         self.status[id.0 as usize] = Status::Done;
         for next in self.waiting[id.0 as usize].clone() {
@@ -105,8 +105,8 @@ impl<'p> Scheduler<'p> {
         }
     }
 
-    /// The step failed or is in doubt. Returns all that now cannot run, each with the step that it
-    /// needed.
+    /// Marks a step as failed or in doubt. Returns all steps that now cannot run, each with the step that it
+    /// needs.
     pub(crate) fn fail(&mut self, id: StepId, status: Status) -> Vec<(StepId, StepId)> {
         self.status[id.0 as usize] = status;
         let mut skipped = Vec::new();
@@ -128,7 +128,7 @@ impl<'p> Scheduler<'p> {
         self.status[id.0 as usize]
     }
 
-    /// The steps that did not begin, and were not skipped for a failure.
+    /// Returns the steps that did not begin and that were not skipped because of a failure.
     pub(crate) fn not_begun(&self) -> impl Iterator<Item = &'p Step> + '_ {
         self.plan
             .steps

@@ -1,6 +1,6 @@
-//! Values that a step needs of other objects and the state does not have in clear: secrets, of which it keeps
-//! fingerprints, and what no answer has shown so far. Computed again from the plan's own expressions,
-//! else read from the API. It lives for one run, in memory.
+//! Values that a step needs of other objects and that the state does not have in clear: secrets, of which the
+//! state keeps fingerprints, and attributes that no answer has shown so far. They are computed from the
+//! plan's expressions, else read from the API, and kept in memory for one run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +21,8 @@ use crate::fill::{is_told_by_api, known, named};
 use crate::read::read_object;
 use crate::refresh::sensitive;
 
-/// An object that has to be known in clear, and the attributes that are named, of whatever.
+/// An object that must be known in clear, with the attribute names that the residuals read, on whatever
+/// object.
 struct Needed {
     address: Address,
     names: Arc<BTreeSet<Name>>,
@@ -31,16 +32,16 @@ struct Needed {
 pub(super) struct ClearValues {
     /// The values of sensitive variables.
     pub(super) variables: Arc<[Value]>,
-    /// Their texts, which no record may show wherever an answer has them.
+    /// The texts of the secrets. No record may show them, wherever an answer has them.
     pub(super) known: KnownSecrets,
-    /// Objects with secrets.
+    /// The attributes of objects with secrets, in clear.
     pub(super) objects: BTreeMap<Address, Attributes>,
-    /// The objects that were read for what no answer had shown, since they were called last.
+    /// The objects that were read for missing values since their last call.
     pub(super) asked: BTreeSet<Address>,
 }
 
 impl ClearValues {
-    /// Takes the values of variables, and what look-ups read that holds secrets.
+    /// Takes the values of sensitive variables, and the answers of look-ups that hold secrets.
     pub(super) fn new<'d>(given: impl Iterator<Item = &'d Datum> + Clone) -> Self {
         let secret = given.clone().filter(|datum| !datum.sensitive.is_empty());
         Self {
@@ -51,24 +52,24 @@ impl ClearValues {
         }
     }
 
-    /// Keeps what an object has of secrets, in memory: what earlier answers showed of it, what was sent
-    /// and what this answer shows. Many an API shows a token once, in its answer to the create.
+    /// Keeps the attributes of an object with secrets, in memory: those of earlier answers, those that were
+    /// sent, and those of this answer. Many APIs show a token only once, in the answer to the create.
     pub(super) fn keep(&mut self, flight: &InFlight, object: Option<&provider_port::Object>) {
         let InFlight { started, schema, .. } = flight;
         let desired = &flight.sent.desired;
         if started.phase.kind == ProgramKind::Delete {
             return;
         }
-        // The API may show more of it now.
+        // After this call, the API may show more of the object.
         self.asked.remove(&started.address);
-        // What is made is another object than the one before.
+        // A create makes another object than the one before, so earlier answers do not count.
         let before = self.objects.remove(&started.address).filter(|_| !started.phase.makes());
         if before.is_none() && sensitive(schema, &started.sensitive).is_empty() {
             return;
         }
         let mut clear = overlay(&before.unwrap_or_default(), desired);
         let answered = object.into_iter().flat_map(|object| &object.attributes);
-        // What an API is said never to show is not believed when it does, against what was sent.
+        // An attribute that the API never shows, by its descriptor, keeps the value that was sent.
         let is_true = |name: &Name| !(schema.is_hidden(name) && desired.contains_key(name));
         clear.extend(
             answered
@@ -80,15 +81,15 @@ impl ClearValues {
 }
 
 impl Run<'_> {
-    /// Brings into the clear what the residuals of a change need of other objects.
+    /// Gets in clear the values of other objects that the residuals of a change need.
     pub(super) async fn reveal(&mut self, change: &Change) {
         let mut residuals: Vec<Value> = change.secrets.values().map(unknown).collect();
         residuals.extend(change.after.iter().flat_map(|after| after.values()).cloned());
         self.reveal_for(&residuals, Some(&change.address)).await;
     }
 
-    /// The same for the outputs that this run alone can compute. What the plan holds of the others is what
-    /// the state keeps of them.
+    /// Gets in clear the values that outputs need which only this run can compute. The other outputs are kept
+    /// as the plan has them.
     pub(super) async fn reveal_outputs(&mut self) {
         let outputs = self.input.plan.outputs.values();
         let open = outputs.filter(|it| it.after.as_ref().is_some_and(|after| !after.is_known()));
@@ -104,19 +105,19 @@ impl Run<'_> {
             }
             let clear = self.secrets.objects.get(&address).cloned().unwrap_or_default();
             let revealed = self.context().revealed(&address, &names, &clear).await;
-            // What answers of this run showed is nearer.
+            // A value from an answer of this run counts more.
             self.secrets.objects.insert(address, overlay(&revealed, &clear));
         }
     }
 }
 
 impl StepContext<'_> {
-    /// The objects of which something is lacking for residuals to be computed, each behind those that its own
-    /// secrets are computed from.
+    /// Returns the objects of which values are missing to compute the residuals. Each comes after the objects
+    /// that its own secrets are computed from.
     fn needed(&self, residuals: &[Value], own: Option<&Address>) -> Vec<Needed> {
         let mut seen: BTreeSet<Address> = own.into_iter().cloned().collect();
         let mut found = Vec::new();
-        // One that is left has all that it needs before it.
+        // True marks an object whose own inputs are already in the list before it.
         let mut open: Vec<(Needed, bool)> =
             self.named_in(residuals).map(|it| (it, false)).collect();
         while let Some((needed, is_left)) = open.pop() {
@@ -133,7 +134,7 @@ impl StepContext<'_> {
         found
     }
 
-    /// The objects that residuals name, and what they name of them.
+    /// Returns the objects that residuals refer to, with the attribute names that the residuals read.
     fn named_in(&self, residuals: &[Value]) -> impl Iterator<Item = Needed> + use<> {
         let mut names = BTreeSet::new();
         for value in residuals {
@@ -150,8 +151,8 @@ impl StepContext<'_> {
         !self.lacking(address, names, clear).is_empty()
     }
 
-    /// The attributes of an object that are known as fingerprints only, and those among `names` that no
-    /// answer has shown at all, but for what it `has`.
+    /// Returns the attributes of an object of which only fingerprints are known, and those among `names` that
+    /// no answer has shown. Leaves out the attributes in `has`.
     fn lacking(
         &self,
         address: &Address,
@@ -168,7 +169,7 @@ impl StepContext<'_> {
         sealed.chain(unshown).filter(|name| !has.contains_key(*name)).cloned().collect()
     }
 
-    /// An address's object as the state has it.
+    /// Returns the attributes of an address's object as the state has them.
     fn stored(&self, address: &Address) -> Option<(Attributes, Arc<TypeSchema>)> {
         let entry = self.snapshot.entries.get(address)?;
         let provider = self.input.providers.get(&entry.provider)?;
@@ -177,7 +178,8 @@ impl StepContext<'_> {
         Some((stored, schema))
     }
 
-    /// Returns the attributes of an object that can be known in clear: computed from its own spec, else read from the API.
+    /// Returns the missing values of an object that can be known in clear: computed from its own spec, else
+    /// read from the API.
     async fn revealed(
         &self,
         address: &Address,
@@ -193,12 +195,12 @@ impl StepContext<'_> {
             return said;
         }
         let mut shown = self.read_for(address).await.unwrap_or_default();
-        // What an API is said never to show is not believed when it does.
+        // A value of an attribute that the API never shows, by its descriptor, is not believed.
         shown.retain(|name, _| is_shown(name));
         overlay(&shown, &said)
     }
 
-    /// The secrets that an object's own spec says, and what follows from them.
+    /// Returns the secrets that an object's own spec gives, and the derived attributes that follow from them.
     fn said(&self, address: &Address, stored: &Attributes, schema: &TypeSchema) -> Attributes {
         let change = self.input.plan.change(address);
         let secrets = change.into_iter().flat_map(|change| &change.secrets);
@@ -225,7 +227,7 @@ impl StepContext<'_> {
         let provider = self.input.providers.get(&entry.provider)?;
         let id = &entry.current.as_ref()?.id;
         tokio::select! {
-            // In this order, and not in a random one: nothing that is slow holds up a stop.
+            // The order is fixed, not random: a slow read does not hold up a stop.
             biased;
             () = self.input.stop.cancelled() => None,
             object = read_object(&**provider, &address.block.ty, id) => Some(object.ok()?.attributes),
@@ -237,7 +239,7 @@ fn unknown(expr: &Expr) -> Value {
     Value::unknown(Type::Any, expr.clone())
 }
 
-/// The attributes that the residuals in a value name, of whatever.
+/// Adds the attribute names that the residuals in a value read, on whatever object.
 fn name_all(value: &Value, names: &mut BTreeSet<Name>) {
     match value {
         Value::Unknown(unknown) => names.extend(named(&unknown.residual).into_iter().cloned()),

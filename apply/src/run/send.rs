@@ -1,8 +1,8 @@
-//! One call on its way: what it lacks is read, leave is asked for, and it goes out.
+//! The sending of one call: missing values are read, a permit is asked for, and the call is sent.
 //!
-//! The parts of its object that it repeats were seen a moment before it goes out. A look takes its time, and a call may be
-//! held back and sent again for minutes: once what was seen is too old, no leave is given, the object is looked at
-//! anew, and the call begins once more, of which nothing was sent.
+//! The values that a call repeats of its object are read a moment before. That read takes time, and a call
+//! may be held back and repeated for minutes. If the values have become too old, no permit is given; the
+//! object is read again, and the call, of which nothing was sent, begins once more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,8 +20,8 @@ use super::permit::RunPermit;
 use super::refresh_before_write::Unchanged;
 use crate::clock::Moment;
 
-/// The number of looks at an object for one call. Where looks are slow each time, the last one must do: each takes the
-/// turns of others at an API that throttles.
+/// The maximum number of reads of an object for one call. If each read is slow, the last one must do: a read
+/// takes the turn of another call at an API that throttles.
 const LOOKS_MAX: usize = 3;
 
 /// A call whose intent is durable.
@@ -30,11 +30,11 @@ pub(super) struct Sending<P> {
     pub(super) started: Started,
     pub(super) sent: SentAttributes,
     pub(super) live: Option<Attributes>,
-    /// The attributes of its object that it repeats.
+    /// The attributes that the call sends unchanged, if it sends the whole object.
     pub(super) unchanged: Option<Unchanged>,
     pub(super) secrets: Secrets,
     pub(super) permit: RunPermit,
-    /// Told what it waits for.
+    /// The receiver of notices about what the call waits for.
     pub(super) progress: P,
 }
 
@@ -42,25 +42,26 @@ pub(super) struct Sending<P> {
 type Sent = (Arc<Attributes>, Result<Reply, Error>);
 
 impl<P: Fn(Notice) + Send + Sync> Sending<P> {
-    /// Sends it.
+    /// Sends the call.
     pub(super) async fn go(self) -> Answer {
         let gone = match &self.unchanged {
             Some(unchanged) => self.go_as_it_is(unchanged).await,
             None => self.go_with_what_it_lacks().await,
         };
-        // Where what was to be read first could not be, nothing was sent.
+        // If the read before the call failed, nothing was sent.
         let (sent, result) = gone.unwrap_or_else(|error| (self.sent.desired.clone(), Err(error)));
         Answer::called(sent, result)
     }
 
-    /// Sends it with the secrets that only the API knows.
+    /// Sends the call with the secrets that only the API has.
     async fn go_with_what_it_lacks(&self) -> Result<Sent, Error> {
         let SentAttributes { desired, readable, .. } = &self.sent;
         let sent = read_for(&self.provider, &self.started, readable, desired).await?;
         Ok(self.go_with(sent, &self.permit).await)
     }
 
-    /// Sends it with what its object has by then. The plan's own look does for as long as a read may be behind.
+    /// Sends the call with the current values of its object. The plan's own read is used within the settle
+    /// time.
     async fn go_as_it_is(&self, unchanged: &Unchanged) -> Result<Sent, Error> {
         let mut looks = 0;
         let mut planned = unchanged.as_planned(&self.sent.desired);
@@ -80,8 +81,8 @@ impl<P: Fn(Notice) + Send + Sync> Sending<P> {
         }
     }
 
-    /// Asks for leave, and sends it. Not every provider asks, and this process may have stood still since
-    /// the record.
+    /// Asks for a permit and sends the call. Not every provider asks itself, and this process may have stood
+    /// still since the record was written.
     async fn go_with(&self, sent: Arc<Attributes>, permit: &dyn SendPermit) -> Sent {
         let call = Call {
             ty: &self.started.address.block.ty,
@@ -103,7 +104,7 @@ impl<P: Fn(Notice) + Send + Sync> Sending<P> {
     }
 }
 
-/// Permission for as long as what is sent was seen lately.
+/// A permit that is given only while the values to send are recent.
 struct FreshPermit<'a> {
     permit: &'a RunPermit,
     seen: &'a Moment,
@@ -116,7 +117,7 @@ impl<'a> FreshPermit<'a> {
         Self { permit, seen, within, is_kept_back: AtomicBool::new(false) }
     }
 
-    /// Returns true if a call ended because it got no leave of this one's own, and nothing of it was sent.
+    /// Returns true if a call ended because this permit found its values too old, and nothing of it was sent.
     fn kept_back(&self, result: &Result<Reply, Error>) -> bool {
         let nothing_sent = result.as_ref().is_err_and(|error| error.kind == Kind::NotSent);
         nothing_sent && self.is_kept_back.load(Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! Creates that an API accepts without showing what it makes: it is made later.
+//! Creates that an API accepts without showing an object: the object is made later.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::world::{DISK, World, converges};
 
 const KEY: &str = "[resource.key.k]\nname = \"k\"\n";
 
-/// How many creates of this type had an effect.
+/// Returns the number of creates of a type that had an effect, and empties the log.
 fn creates(world: &World, ty: &str) -> usize {
     let create = format!("create {ty}");
     world.cloud.take_log().iter().filter(|line| **line == create).count()
@@ -26,7 +26,8 @@ async fn what_was_accepted_is_waited_for_and_not_made_again() {
     }
 }
 
-/// It takes longer than a run waits. What others may be called, too, is not made again.
+/// The key appears 600 seconds after its create, which is longer than a run waits. A key has no one-time
+/// name, so a stranger's key could have its name; no run makes it again.
 #[tokio::test(start_paused = true)]
 async fn what_was_accepted_stays_in_doubt_until_it_shows() {
     let world = World::new();
@@ -44,7 +45,8 @@ async fn what_was_accepted_stays_in_doubt_until_it_shows() {
     assert_eq!(world.cloud.names("key"), ["k"]);
 }
 
-/// What the API gave up by itself is made again after an hour, without a person.
+/// The API accepts a create and never makes the key. After an hour the run makes it again, and no person
+/// has to decide.
 #[tokio::test(start_paused = true)]
 async fn what_was_accepted_and_never_came_is_made_in_the_end() {
     let world = World::new();

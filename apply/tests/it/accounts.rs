@@ -1,4 +1,5 @@
-//! Looking into another account than the one that was called: by a wrong key or a wrong address.
+//! Runs that look into another account than the one that was called, because of a wrong key or a wrong
+//! address.
 
 use std::sync::atomic::Ordering;
 
@@ -22,7 +23,8 @@ fn disks(size: u32) -> String {
     )
 }
 
-/// A world whose last run left so many calls in doubt, and the empty cloud of another account.
+/// Returns a world whose last run left `calls` calls in doubt, and which has the empty cloud of another
+/// account since. The second value is the cloud that was called.
 async fn in_doubt(before: &str, after: &str, calls: u64, key: &str) -> (World, Cloud) {
     let mut world = World::new();
     world.apply(before).await.unwrap();
@@ -39,7 +41,7 @@ async fn known(world: &World) -> usize {
     fold(world.store.load().await.unwrap(), &world.host).unwrap().snapshot.entries.len()
 }
 
-/// What is not there in another account is still there in its own.
+/// The disk is missing in another account, and still exists in its own: the run keeps the disk in the state.
 #[tokio::test(start_paused = true)]
 async fn an_absence_in_another_account_is_none() {
     let larger = DISK.replace("size = 10", "size = 20");
@@ -51,7 +53,8 @@ async fn an_absence_in_another_account_is_none() {
     assert_eq!(world.cloud.names("disk"), ["d"]);
 }
 
-/// Deletes that another account shows as done are not.
+/// Deletes are in doubt, and their disks are missing in another account. The run does not take the deletes
+/// for done.
 #[tokio::test(start_paused = true)]
 async fn deletes_are_not_done_because_another_account_has_nothing() {
     let (mut world, right) = in_doubt(&disks(10), "[local]\n", MANY, "another").await;
@@ -62,8 +65,8 @@ async fn deletes_are_not_done_because_another_account_has_nothing() {
     assert!(world.cloud.names("disk").is_empty());
 }
 
-/// One key may open several accounts, as a tenant in the address does. So many gone at once is a
-/// question before it is a fact, also of what was under way.
+/// One key may open several accounts, for example by a tenant in the address. If many objects are missing
+/// at once, the run asks before it believes that they are gone, also for objects with a call in doubt.
 #[tokio::test(start_paused = true)]
 async fn what_was_under_way_is_gone_only_once_somebody_was_asked() {
     let larger = disks(20);
@@ -76,7 +79,8 @@ async fn what_was_under_way_is_gone_only_once_somebody_was_asked() {
     assert_eq!(world.cloud.names("disk").len(), 12);
 }
 
-/// A name of the spec's own may be a stranger's in another account.
+/// A stranger in another account may have a key with the name that the spec chose. The run does not take
+/// that key for the object of a create in doubt.
 #[tokio::test(start_paused = true)]
 async fn a_namesake_in_another_account_is_not_what_a_create_made() {
     let both = &format!("{DISK}[resource.key.k]\nname = \"k\"\n");
@@ -95,7 +99,8 @@ async fn a_namesake_in_another_account_is_not_what_a_create_made() {
     assert_eq!(world.cloud.names("key"), ["k"]);
 }
 
-/// The lists of another account say little of what may surface in the first: they end its watch a month later.
+/// The lists of another account say little about objects that may appear in the first account. They end
+/// the watch of its names 30 days later than its own lists would.
 #[tokio::test(start_paused = true)]
 async fn a_name_is_watched_on_while_another_account_is_looked_at() {
     let world = World::new();

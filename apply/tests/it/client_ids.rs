@@ -1,5 +1,5 @@
-//! Objects whose id, or whose unique name, the spec chooses and that have it from the start: another
-//! one of the same cannot be made beside them, and making it would change them.
+//! Objects that have an id or a unique name of the spec's choice from their create on. A second object
+//! with the same id cannot be made beside the first, and its create would change the first.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::cloud::Fault;
 use crate::slow_cloud::Busy;
 use crate::world::{World, converges};
 
-/// A cloud where a key's name is its id, and another kind is another key.
+/// Returns a world where the name of a key is its id, and where another name or kind replaces the key.
 fn shelf() -> World {
     let mut world = World::new();
     world.cloud.change_type("key", |key| {
@@ -48,7 +48,7 @@ async fn what_would_have_the_same_id_is_not_made_beside_the_old_object() {
         summaries(&world, &key("a", "n", &other)).await,
         ["the new key.a cannot be created while the old one exists"]
     );
-    // Under another id it can.
+    // Under another id, the new key is created first.
     let text = world.plan_text(&key("a", "m", &other)).await;
     assert!(text.contains("s1 = delete key.a (n) after s0"), "{text}");
     converges(&world, &key("a", "m", &other)).await;
@@ -101,7 +101,8 @@ async fn a_lost_create_does_not_take_what_bore_its_id_a_moment_ago() {
     world.apply(&key("a", "n", "kind = \"one\"")).await.unwrap();
     let busy = Busy::new(&world, Duration::ZERO);
     *busy.behind.lock().unwrap() = world.cloud.list("key").await.unwrap();
-    // The old key goes, and the new one's create never arrives while reads still show the old one.
+    // The old key is deleted, and the create of the new key never arrives. The first search after that still
+    // shows the old key.
     world.cloud.strike(1, Fault::LostBefore);
     let other = key("b", "n", "kind = \"two\"");
     let providers = world.providers_with(Arc::new(busy));
@@ -111,7 +112,8 @@ async fn a_lost_create_does_not_take_what_bore_its_id_a_moment_ago() {
     converges(&world, &other).await;
 }
 
-/// Both would be found by the one name, and what the second made would be taken for the first's.
+/// The create of `key.a` is in doubt, so `key.b` does not get the same name. A search by the name would find
+/// either key, and the key of the second create would be taken for that of the first.
 #[tokio::test(start_paused = true)]
 async fn a_name_that_a_create_in_doubt_may_give_is_taken_by_nobody_else() {
     let attribute = || "name".into();
@@ -127,7 +129,7 @@ async fn a_name_that_a_create_in_doubt_may_give_is_taken_by_nobody_else() {
         assert!(text.contains("key.b waits for key.a, which may get its name"), "{text}");
         world.apply(&key("b", "n", "")).await.unwrap();
         assert!(world.cloud.names("key").is_empty(), "{identity:?}");
-        // Another name is nobody's.
+        // The doubt is about one name only: under another name, `key.b` is created.
         let text = world.plan_text(&key("b", "m", "")).await;
         assert!(text.contains("= create key.b"), "{text}");
         tokio::time::sleep(Duration::from_mins(10)).await;
@@ -141,7 +143,7 @@ async fn one_id_twice_is_refused_in_the_plan() {
     let world = shelf();
     let both = key("a", "n", "") + &key("b", "n", "");
     assert_eq!(summaries(&world, &both).await, ["two objects would be named \"n\""]);
-    // One that is retained keeps it, too.
+    // A retained object keeps its id, too.
     let retained = "lifecycle = { retain = true }\nkind = \"one\"";
     world.apply(&key("a", "n", retained)).await.unwrap();
     let other = key("a", "n", &retained.replace("one", "two"));
@@ -157,7 +159,7 @@ async fn the_id_of_a_stranger_is_refused_in_the_plan() {
     assert!(world.plan(&key("a", "n", "")).await.1.has_errors());
 }
 
-/// The id is that of what is made before it, so no plan knows it.
+/// Returns a spec whose key gets its id from a disk that is made before it, so the plan does not know the id.
 fn late(block: &str, rest: &str) -> String {
     let disk = "[resource.disk.d]\nname = \"d\"\nsize = 1\nzone = \"eu\"\n";
     format!("{disk}{}", key(block, "${disk.d.id}", rest))
@@ -190,7 +192,8 @@ async fn an_id_that_goes_to_another_block_with_users_is_refused() {
     );
 }
 
-/// A disk, and its settings, which are there as soon as the disk is: no plan knows their id.
+/// Returns a world with a key that stands for the settings of a disk: such settings exist as soon as the
+/// disk does. The plan does not know the key's id, `disk-1`, because the disk is made by the run.
 fn settings() -> World {
     let mut world = shelf();
     world.cloud.change_type("key", |key| {
@@ -216,7 +219,7 @@ fn note(world: &World, name: &str) -> Value {
     shared.objects[&("key".into(), ObjectId("disk-1".into()))][name].clone()
 }
 
-/// The disk takes two calls.
+/// The number of the mutating call that creates the key, after the two calls for the disk.
 const CREATES_KEY: u64 = 2;
 
 #[tokio::test(start_paused = true)]
@@ -232,7 +235,7 @@ async fn a_lost_create_is_not_done_where_what_is_there_does_not_hold_what_it_sen
             "cut: in the words of the server, and what is there has another `note` than was sent";
         assert_eq!(said, [other], "{identity:?}");
         assert_eq!((report.summary.created, report.in_doubt.len()), (1, 0));
-        // It is ours, and one more apply makes it whole, with what nothing shows.
+        // The key is ours, and one more apply sets the rest, also the `pin`, which no answer shows.
         converges(&world, &spec).await;
         assert_eq!(note(&world, "note"), Value::string("ours"));
         assert_eq!(note(&world, "pin"), Value::string("1234"));
@@ -262,7 +265,8 @@ async fn what_was_accepted_is_waited_for_until_what_is_there_holds_it() {
     }
 }
 
-/// What the spec ignores may differ.
+/// The live key has another `note` than a lost create sent. The run does not fail, because the spec ignores
+/// changes of `note`.
 #[tokio::test(start_paused = true)]
 async fn what_an_api_makes_of_what_is_ignored_is_no_failure() {
     let (world, spec) =
@@ -271,7 +275,8 @@ async fn what_an_api_makes_of_what_is_ignored_is_no_failure() {
     assert_eq!(world.apply(&spec).await.unwrap().failures, []);
 }
 
-/// A unique name is found in lists, which may show less than a read does.
+/// The run searches for a unique name in lists, which may show less than a read does. An attribute that
+/// only reads show is no reason to fail.
 #[tokio::test(start_paused = true)]
 async fn a_list_says_nothing_of_what_only_reads_show() {
     let (mut world, spec) = (settings(), late("k", NOTED));
@@ -283,7 +288,8 @@ async fn a_list_says_nothing_of_what_only_reads_show() {
     assert_eq!(world.apply(&spec).await.unwrap().failures, []);
 }
 
-/// A phase with a wait of its own says when what was accepted is done, and may take longer.
+/// A phase with a wait defines when an accepted create is done: at the end of the wait. The key may still
+/// lack what the create sent.
 #[tokio::test(start_paused = true)]
 async fn what_was_accepted_and_has_a_wait_is_done_when_that_is_over() {
     let (mut world, spec) = (settings(), late("k", NOTED));
@@ -295,7 +301,8 @@ async fn what_was_accepted_and_has_a_wait_is_done_when_that_is_over() {
     assert_eq!((report.summary.created, report.failures.len()), (2, 0));
 }
 
-/// An API that shows something else than it was given is no reason to fail for ever.
+/// The API shows another `note` than a create sent. The run whose create was lost fails, and the next run
+/// does not.
 #[tokio::test(start_paused = true)]
 async fn what_an_api_makes_of_a_lost_create_is_changed_by_the_next_run() {
     let (mut world, spec) = (settings(), late("k", NOTED));

@@ -1,7 +1,8 @@
 //! A provider over objects in memory, with names that need not be unique, and faults on request.
 //!
-//! It interprets its own schema: a create makes an object under its one-time name with what the
-//! phase sends, later phases change it. What it was asked to do is kept, so tests can count.
+//! The provider interprets its own schema: a create makes an object under its one-time name with the
+//! attributes that the phase sends, and later phases change the object. A log keeps every mutating call
+//! that had an effect, so tests can count the calls.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -18,33 +19,33 @@ use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
 
 use crate::shapes;
 
-/// What the server says of a call that it refuses.
+/// The server's own words in the error of a call that it refuses, or that is lost before its effect.
 pub(crate) const SAID: &str = "in the words of the server";
 
-/// What goes wrong with a mutating call.
+/// A fault of a mutating call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It does not happen, and the answer proves it.
+    /// The call has no effect, and the answer says so.
     Refused,
-    /// It does not happen, and nobody knows.
+    /// The call has no effect, and no answer arrives.
     LostBefore,
-    /// It happens, and nobody knows.
+    /// The call has its effect, and no answer arrives.
     LostAfter,
-    /// It happens twice, and the first answer comes.
+    /// The call is executed twice, and the answer of the first execution arrives.
     Doubled,
-    /// It happens twice, and nobody knows.
+    /// The call is executed twice, and no answer arrives.
     DoubledAndLost,
-    /// It happens, and a second execution is refused because of the first.
+    /// The call has its effect, and the answer is the refusal of a second execution: the name exists already.
     DoubledAndRefused,
-    /// It happens, and what it waits for does not.
+    /// The call has its effect, and its wait ends without the awaited result.
     StillWaiting,
-    /// It happens, and the answer shows no object.
+    /// The call has its effect, and the answer shows no object.
     Bare,
-    /// A create is accepted, happens after so many seconds, and the answer shows no object.
+    /// A create is accepted, and its object appears after this number of seconds. The answer shows no object.
     Promised(u64),
-    /// It is held back for so many seconds, after which it needs leave anew, and then happens.
+    /// The call is held back for this number of seconds, asks for its permit again, and then has its effect.
     Throttled(u64),
-    /// It happens, and then the code that made the call panics.
+    /// The call has its effect, and then the provider panics.
     Panic,
 }
 
@@ -53,23 +54,24 @@ pub(crate) struct Shared {
     pub(crate) objects: BTreeMap<(Name, ObjectId), Attributes>,
     /// Every mutating call that had an effect: `create disk`, `update unit`…
     pub(crate) log: Vec<String>,
-    /// What goes wrong with the n-th mutating call from now, counted from 0.
+    /// The faults of mutating calls, by the number of the call. `calls` counts the calls from 0.
     pub(crate) faults: BTreeMap<u64, Fault>,
     pub(crate) calls: u64,
-    /// How many reads from now fail.
+    /// The number of coming reads that fail.
     pub(crate) reads_fail: u64,
-    /// How many seconds the answers of the next reads take: they show what was there before.
+    /// The seconds that each of the next answers to a read takes. An answer shows the object as it was when
+    /// the read began.
     pub(crate) reads_take: VecDeque<u64>,
-    /// How many looks for what a create made fail from now.
+    /// The number of coming searches for the object of a create that fail.
     pub(crate) finds_fail: u64,
-    /// What tells its account from another.
+    /// The text whose digest identifies the account.
     pub(crate) key: String,
     next_id: u64,
-    /// Whether the objects of each type are counted from one.
+    /// True if ids are numbers that count from one for each type.
     pub(crate) counts_by_type: bool,
-    /// How long a call may take to show.
+    /// The settle time of the API.
     pub(crate) settle: Duration,
-    /// Whether it is at a place to which no secret is sent.
+    /// True if the provider refuses to send any secret to the place of its API.
     pub(crate) is_foreign: bool,
 }
 
@@ -78,7 +80,7 @@ pub(crate) struct Shared {
 pub(crate) struct Cloud {
     pub(crate) shared: Arc<Mutex<Shared>>,
     pub(crate) schema: Arc<ProviderSchema>,
-    /// What it shows of an object beside what it was sent.
+    /// Changes the attributes that the cloud shows of an object, as an API that adds or replaces values does.
     pub(crate) makes: fn(&mut Attributes),
 }
 
@@ -87,14 +89,14 @@ impl Cloud {
         Self { shared: Arc::default(), schema: Arc::new(shapes::schema()), makes: |_| {} }
     }
 
-    /// Lets a type be another one.
+    /// Changes the schema of a type.
     pub(crate) fn change_type(&mut self, ty: &str, change: impl FnOnce(&mut TypeSchema)) {
         let mut schema = (*self.schema).clone();
         change(Arc::make_mut(schema.types.get_mut(ty).unwrap()));
         self.schema = Arc::new(schema);
     }
 
-    /// Makes an object as a stranger would.
+    /// Makes an object that no state knows, as a stranger would, and returns its id.
     pub(crate) fn put(&self, ty: &str, attributes: &[(&str, Value)]) -> ObjectId {
         let mut shared = self.shared.lock().unwrap();
         let id = shared.new_id(ty);
@@ -105,7 +107,7 @@ impl Cloud {
         id
     }
 
-    /// The names of all live objects of a type, sorted.
+    /// Returns the names of all live objects of a type, sorted.
     pub(crate) fn names(&self, ty: &str) -> Vec<String> {
         let shared = self.shared.lock().unwrap();
         let mut names: Vec<String> = shared
@@ -118,14 +120,14 @@ impl Cloud {
         names
     }
 
-    /// Lets a fault strike so many mutating calls after the next one.
+    /// Sets the fault of one mutating call: 0 for `after` is the next call, 1 is the one after it.
     pub(crate) fn strike(&self, after: u64, fault: Fault) {
         let mut shared = self.shared.lock().unwrap();
         shared.calls = 0;
         shared.faults.insert(after, fault);
     }
 
-    /// Lets the next so many reads fail.
+    /// Makes the next `count` reads fail.
     pub(crate) fn fail_reads(&self, count: u64) {
         self.shared.lock().unwrap().reads_fail = count;
     }
@@ -134,7 +136,7 @@ impl Cloud {
         std::mem::take(&mut self.shared.lock().unwrap().log)
     }
 
-    /// What a read shows.
+    /// Returns the answer of a read.
     fn shown(&self, shared: &mut Shared, ty: &str, id: &ObjectId) -> Result<Object, Error> {
         if shared.reads_fail > 0 {
             shared.reads_fail -= 1;
@@ -160,7 +162,8 @@ impl Cloud {
     }
 }
 
-/// The id that the client chose. What has it already is overwritten, as by a PUT.
+/// Returns the id that the client chose, or None if the API chooses the ids of this type. A create under
+/// the id of an existing object overwrites that object, as a PUT does.
 fn chosen_id(schema: &TypeSchema, call: &Call<'_>) -> Option<ObjectId> {
     let Identity::ClientId { attribute } = &schema.identity else { return None };
     call.desired.get(attribute).and_then(Value::as_str).map(|id| ObjectId(id.into()))
@@ -237,7 +240,8 @@ impl Shared {
         self.log.push(format!("{} {}", phase.operation.word(), call.ty));
     }
 
-    /// Refuses a second bearer of a unique name, and the end of an image that a unit uses.
+    /// Refuses a call that would give a unique name to a second object, and the delete of an image that
+    /// another object uses.
     fn refuse_conflict(
         &self,
         schema: &TypeSchema,
@@ -345,7 +349,7 @@ impl Provider for Cloud {
         let before = shared.objects.clone();
         let done = shared.effect(&self.schema.types[call.ty], call);
         if matches!(fault, Some(Fault::Doubled | Fault::DoubledAndLost)) {
-            // What the second execution answers, nobody hears.
+            // The answer of the second execution is lost.
             drop(shared.effect(&self.schema.types[call.ty], call));
         }
         match fault {
@@ -363,7 +367,7 @@ impl Provider for Cloud {
                 let id = done?.unwrap();
                 let key = (Name::from(call.ty), id);
                 let made = shared.objects.remove(&key).unwrap();
-                // What was there before stays as it was until then.
+                // An object that existed before keeps its old attributes until then.
                 shared
                     .objects
                     .extend(before.get_key_value(&key).map(|(k, v)| (k.clone(), v.clone())));
@@ -375,7 +379,7 @@ impl Provider for Cloud {
                 return Ok(Reply { object: None });
             }
             Some(Fault::Panic) => {
-                // The lock goes first: what panics poisons nothing.
+                // The lock is released before the panic, which would poison it.
                 drop(shared);
                 panic!("canary-panic: a mistake of the provider");
             }

@@ -1,4 +1,4 @@
-//! What somebody changes while a run is under way, of an object that a call sends whole.
+//! Changes that somebody makes during a run, to an object that an update sends whole.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use engine::value::Value;
 use crate::cloud::Fault;
 use crate::world::{DISK, World};
 
-/// What is done for a unit, and then for a disk that it is given.
+/// The calls that make a unit, make a disk, and give the disk to the unit.
 const MADE: [&str; 5] =
     ["create unit", "activate unit", "create disk", "activate disk", "update unit"];
 
-/// A cloud whose units are sent whole when they change, in so many calls, and which shows nothing of what
-/// they do not have.
+/// Returns a world with one unit. An update sends a unit whole, in `calls` calls, and the cloud does not
+/// show attributes that are null.
 async fn world(calls: usize) -> World {
     let mut world = World::new();
     world.cloud.change_type("unit", |unit| {
@@ -37,7 +37,8 @@ fn unit(line: &str) -> String {
     )
 }
 
-/// The unit after it was given a disk that came 30 s late, while somebody changed it after so many seconds.
+/// Applies a spec that gives the unit a new disk, which appears after 30 seconds. Somebody changes the unit
+/// `after` seconds after the start. Returns the same values as `changed_by_somebody`.
 async fn changed_meanwhile(world: &World, after: u64, faults: &[(u64, Fault)]) -> [Value; 3] {
     let spec = format!("{DISK}{}", unit("disk_id = \"${disk.d.id}\""));
     world.cloud.strike(0, Fault::Promised(30));
@@ -45,7 +46,8 @@ async fn changed_meanwhile(world: &World, after: u64, faults: &[(u64, Fault)]) -
     changed_by_somebody(world, after, &spec).await
 }
 
-/// The unit after a spec was applied, while somebody changed it after so many seconds.
+/// Applies a spec, while somebody changes the unit `after` seconds after the start. Returns the unit's
+/// `disk_id`, `workers` and `image_id`.
 async fn changed_by_somebody(world: &World, after: u64, spec: &str) -> [Value; 3] {
     let somebody = async {
         tokio::time::sleep(Duration::from_secs(after)).await;
@@ -70,7 +72,7 @@ async fn what_others_change_of_a_whole_object_stays_as_they_left_it() {
     }
 }
 
-/// The unit has its disk, and what somebody changed.
+/// Checks that the unit has its disk, and the values that somebody gave it.
 fn assert_both([disk, workers, image]: &[Value; 3]) {
     assert!(disk.same(&Value::string("disk-2")), "{disk:?}");
     assert!(workers.same(&Value::Integer(5)), "{workers:?}");
@@ -80,7 +82,7 @@ fn assert_both([disk, workers, image]: &[Value; 3]) {
 #[tokio::test(start_paused = true)]
 async fn it_stays_so_while_the_call_is_throttled() {
     let world = world(1).await;
-    // The disk shows after 30 s, and its unit's call is held back until the 90th.
+    // The disk appears after 30 seconds, and the update of its unit is held back until second 90.
     assert_both(&changed_meanwhile(&world, 60, &[(2, Fault::Throttled(60))]).await);
     assert_eq!(world.cloud.take_log(), MADE);
 }
@@ -100,7 +102,7 @@ async fn it_stays_so_while_the_look_before_the_call_is_slow() {
     assert_both(&changed_meanwhile(&world, 60, &[]).await);
 }
 
-/// Where every look takes so long, the call goes out all the same.
+/// Every read takes 60 seconds. The run reads three times, and then sends its update.
 #[tokio::test(start_paused = true)]
 async fn looks_that_are_always_slow_keep_no_call_back() {
     let world = world(1).await;
@@ -113,7 +115,8 @@ async fn looks_that_are_always_slow_keep_no_call_back() {
     assert_eq!(reads, 3);
 }
 
-/// What the plan saw is as old as its look: that waited a minute for another object, which somebody has deleted.
+/// The refresh of the plan waits 60 seconds for the read of another unit, which somebody has deleted. What
+/// the plan saw of the first unit is that old, and the update still keeps somebody's change.
 #[tokio::test(start_paused = true)]
 async fn it_stays_so_while_the_look_of_the_plan_is_slow() {
     let world = world(1).await;

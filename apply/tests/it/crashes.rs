@@ -1,4 +1,4 @@
-//! A run dies at each write of its store; the next one finishes what was begun.
+//! Runs that die at each write of their store: the next run finishes what was begun.
 
 use engine::schema::Identity;
 use engine::value::Value;
@@ -22,7 +22,7 @@ disk_id = "${disk.d[each.key].id}"
 workers = 2
 "#;
 
-/// Applies with a store that dies after `writes` writes. Says whether it died.
+/// Applies with a store that fails after `writes` writes. Returns true if the run died of that.
 async fn die(world: &World, spec: &str, writes: u64) -> bool {
     world.store.fail_after(Some(writes));
     let died = world.apply(spec).await.is_err();
@@ -57,7 +57,8 @@ async fn a_crash_at_any_write_of_a_create_loses_and_doubles_nothing() {
     assert!(writes > 4, "the loop saw only {writes} writes");
 }
 
-/// An id that the spec chose is all that finds such a create, also once the spec has it no more.
+/// The next run finds the key of a killed create by the id that the spec chose, and deletes it, also if the
+/// spec does not have the key any more.
 #[tokio::test(start_paused = true)]
 async fn a_crash_at_any_write_of_a_create_under_an_id_of_the_specs() {
     for writes in 1.. {
@@ -97,7 +98,7 @@ async fn a_crash_at_any_write_of_a_change_or_an_end_is_finished() {
 
 #[tokio::test(start_paused = true)]
 async fn a_crash_before_the_spec_changed_its_mind() {
-    // The create was begun; the next spec does not want it any more.
+    // The creates were begun, and the next spec has no resource any more.
     for writes in 0..8 {
         let world = World::new();
         die(&world, SPEC, writes).await;
@@ -109,7 +110,7 @@ async fn a_crash_before_the_spec_changed_its_mind() {
 
 #[tokio::test(start_paused = true)]
 async fn a_crash_of_a_delete_whose_spec_changed_its_mind_again() {
-    // Drained or not, gone or not: the next spec wants it as it was.
+    // The killed run drained and deleted some of the objects; the next spec has all of them again.
     for writes in 0..8 {
         let world = World::new();
         world.apply(SPEC).await.unwrap();

@@ -49,7 +49,7 @@ async fn an_answer_without_an_object_is_looked_up() {
 #[tokio::test(start_paused = true)]
 async fn a_leftover_goes_while_its_address_is_finished() {
     let world = World::new();
-    // Executed twice, and the run ends before the object has its name.
+    // The server executes the create twice, and the run ends before the object has its name.
     world.cloud.shared.lock().unwrap().faults.extend([(0, Fault::Doubled), (1, Fault::Refused)]);
     world.apply(DISK).await.unwrap();
     converges(&world, DISK).await;
@@ -59,7 +59,7 @@ async fn a_leftover_goes_while_its_address_is_finished() {
 #[tokio::test(start_paused = true)]
 async fn a_create_that_was_refused_because_of_itself_is_not_lost() {
     let world = World::new();
-    // Executed twice, and the answer is that of the second time: the name exists already.
+    // The server executes the create twice, and answers for the second time: the name exists already.
     world.cloud.strike(0, Fault::DoubledAndRefused);
     let report = world.apply(DISK).await.unwrap();
     assert_eq!(report.failures.len(), 1);
@@ -68,7 +68,7 @@ async fn a_create_that_was_refused_because_of_itself_is_not_lost() {
     assert_eq!(world.cloud.names("disk"), ["d"]);
 }
 
-/// Makes the first create get lost before its effect; returns the nonce that it bore.
+/// Loses the first create before its effect. Returns the nonce of that create.
 async fn lost_create(world: &World) -> String {
     world.cloud.strike(0, Fault::LostBefore);
     world.apply(DISK).await.unwrap();
@@ -94,7 +94,7 @@ async fn a_create_that_happens_long_after_it_was_given_up_is_removed() {
 async fn a_name_like_ours_is_a_strangers_name() {
     let world = World::new();
     let _nonce = lost_create(&world).await;
-    // Of another state, or copied long ago: our records do not have it.
+    // The nonce is of another state, or was copied long ago: our records do not have it.
     let other = engine::state::Nonce::from_random([9; 16]);
     world.cloud.put("disk", &[("name", Value::String(other.0.clone()))]);
     assert_eq!(world.plan_text(DISK).await, "");
@@ -102,7 +102,7 @@ async fn a_name_like_ours_is_a_strangers_name() {
     assert_eq!(world.cloud.names("disk"), [other.to_string()]);
 }
 
-/// How consoles and people name a copy.
+/// The names that consoles and people give to a copy.
 const COPIES: [fn(&str) -> String; 4] = [
     |name| format!("{name}-copy"),
     |name| format!("{name} (copy)"),
@@ -153,8 +153,8 @@ async fn what_a_leftover_uses_goes_after_it() {
     assert_eq!(log[..2], ["drain unit", "delete unit"]);
 }
 
-/// The name of a create is watched until its time is over and a list, looked at after that, shows
-/// nothing under it: never by the clock alone.
+/// The watch of a create's name ends when its time is over and a list that was read after that shows no
+/// object with the name. The clock alone ends no watch.
 #[tokio::test(start_paused = true)]
 async fn a_watch_ends_when_its_lists_were_looked_at_after_its_time() {
     let own = [(None, Watched::ANSWERED_MS), (Some(Fault::LostBefore), Watched::GIVEN_UP_MS)];
@@ -206,7 +206,8 @@ async fn a_watch_ends_by_a_look_at_nothing_and_not_without_a_provider() {
     assert!(world.state().await.watched.is_empty());
 }
 
-/// What is let go of under its one-time name is left alone, and its twin is not.
+/// An object leaves the state while it has its one-time name. The run leaves that object alone, and deletes
+/// its twin.
 #[tokio::test(start_paused = true)]
 async fn a_twin_goes_although_its_address_was_let_go() {
     let world = World::new();

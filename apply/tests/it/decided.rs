@@ -1,11 +1,11 @@
-//! Saved plans, and what decided that there is something to do: `for_each`, and the flags of `lifecycle`. What
-//! another run, or somebody at the API, has made of that since may have decided otherwise.
+//! Saved plans whose changes follow from `for_each` or from the flags of `lifecycle`. Another run, or
+//! somebody at the API, may change the values that decided after the plan was saved.
 
 use engine::value::Value;
 
 use crate::world::World;
 
-/// Something that decides, by its attribute `on`.
+/// Returns a spec with a value that decides, by its outputs `on` and `keys`.
 fn switch(on: bool) -> String {
     format!(
         "[resource.value.v]\ninput = {{ on = {on}, keys = ['{}'] }}\n",
@@ -25,7 +25,8 @@ fn disks(of: &str) -> String {
     )
 }
 
-/// What is said of a saved plan that another run came before; nothing where it is applied.
+/// Applies a saved plan, after another run has applied `meanwhile` if it is given. Returns the text of the
+/// error, or an empty text if the plan was applied.
 async fn overtaken(before: &str, planned: &str, meanwhile: Option<&str>) -> String {
     let world = World::new();
     world.apply(before).await.unwrap();
@@ -41,8 +42,8 @@ async fn overtaken(before: &str, planned: &str, meanwhile: Option<&str>) -> Stri
     error
 }
 
-/// Each with what decides, and what is there before: it goes, or comes, while the switch is off, and does not while
-/// it is on.
+/// In each case, the plan deletes, creates or replaces an object because the switch is off. Another run
+/// turns the switch on, and the saved plan is stale.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_is_stale_where_what_decided_it_changed() {
     let on = "value.v.output.on";
@@ -82,7 +83,7 @@ async fn a_saved_plan_is_stale_where_what_decided_it_changed() {
     for (case, before, planned) in cases {
         let before = switch(false) + &before;
         let planned_off = switch(false) + &planned;
-        // What is there is as before; only the switch is turned.
+        // The spec of the other run differs from the first one in the switch alone.
         let turned = before.replace(&switch(false), &switch(true));
         let error = overtaken(&before, &planned_off, Some(&turned)).await;
         let why = "stale plan: ";
@@ -92,7 +93,7 @@ async fn a_saved_plan_is_stale_where_what_decided_it_changed() {
     }
 }
 
-/// What somebody changed at the API decides as much as what a run changed.
+/// Somebody changes the value that decided at the API. The saved plan is stale, as after a change by a run.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_is_stale_where_what_decided_it_changed_outside() {
     let unit = "[resource.unit.u]\nname = 'u'\n";
@@ -115,7 +116,7 @@ async fn a_saved_plan_is_stale_where_what_decided_it_changed_outside() {
     assert!(world.cloud.names("disk").is_empty());
 }
 
-/// Nothing is refused for what decided something else.
+/// Another run changes a value that decided nothing of the saved plan, and the plan is applied.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_does_not_mind_what_decided_nothing_of_it() {
     let other =

@@ -1,7 +1,8 @@
-//! Random specs in which things decide about others, planned, saved, overtaken by another run, and applied: what goes is
-//! what a new plan would do, and nobody is refused for nothing.
+//! Random specs in which objects decide about other objects. A plan is saved, another run or somebody at
+//! the API may come before it, and it is applied: it does only what a new plan would do, and it is refused
+//! only if something came before it.
 //!
-//! `PLUMB_LONG_DECISIONS=20000 cargo test -p apply --test it decisions` draws more.
+//! `PLUMB_LONG_DECISIONS=20000 cargo test -p apply --test it decisions` draws 20,000 specs.
 
 use std::fmt::Write as _;
 
@@ -11,7 +12,7 @@ use engine::value::Value;
 
 use crate::world::World;
 
-/// What the texts of the switches are: `o` is on, and the other letters are keys.
+/// The texts of switches: the letter `o` means on, and the letters `a`, `b` and `c` are keys.
 const TEXTS: [&str; 6] = ["-", "o", "a", "ob", "abc", "bco"];
 
 /// Numbers that follow from a seed (`SplitMix64`).
@@ -31,11 +32,12 @@ impl Dice {
     }
 }
 
-/// What decides: the letters of a text, which a unit has. Where the spec is silent about it, it is as somebody left it.
+/// A unit that decides, by the letters of its text (`image_id`). If `text` is None, the spec does not set
+/// the text, and the unit keeps the text that it has.
 #[derive(Clone)]
 struct Switch {
     text: Option<&'static str>,
-    /// Whether it is looked at through a value that follows the unit.
+    /// True if other blocks read the text from a value that follows the unit.
     follows: bool,
 }
 
@@ -45,7 +47,7 @@ impl Switch {
     }
 }
 
-/// How many disks a block is made of.
+/// The number of disks of a block, and the way in which a switch decides it.
 #[derive(Clone, Copy)]
 enum Many {
     None,
@@ -56,7 +58,7 @@ enum Many {
     Walk,
 }
 
-/// What is decided about.
+/// A block of disks that switches decide about.
 #[derive(Clone)]
 struct Thing {
     many: Many,
@@ -80,7 +82,8 @@ impl Wish {
         Self { switches, things: (0..3).map(|_| thing(dice)).collect() }
     }
 
-    /// The same with some of it otherwise.
+    /// Returns a copy in which some parts are drawn again: each switch and each thing with the given chance,
+    /// in percent.
     fn changed(&self, dice: &mut Dice, switches: u64, things: u64) -> Self {
         let mut wish = self.clone();
         for own in &mut wish.switches {
@@ -196,22 +199,22 @@ impl Thing {
     }
 }
 
-/// What became of a saved plan.
+/// The outcome of a saved plan.
 #[derive(Debug, PartialEq)]
 enum Came {
-    /// There was nothing to do, or a plan was refused.
+    /// There was nothing to do, or another plan or apply had errors.
     Nothing,
     Applied,
     Refused,
 }
 
-/// Applies a spec where its plan has no errors.
+/// Applies a spec if its plan has no errors. Returns true if it was applied without failures.
 async fn applied(world: &World, spec: &str) -> bool {
     let (_, diagnostics, _) = world.plan(spec).await;
     !diagnostics.has_errors() && world.apply(spec).await.unwrap().failures.is_empty()
 }
 
-/// Turns a switch by hand.
+/// Changes the text of a random switch at the API, as somebody does by hand.
 fn change(world: &World, dice: &mut Dice) {
     let text = text(dice);
     let mut shared = world.cloud.shared.lock().unwrap();
@@ -222,7 +225,7 @@ fn change(world: &World, dice: &mut Dice) {
     switch.unwrap().insert("image_id".into(), Value::string(text));
 }
 
-/// What a plan does, by address.
+/// Returns the address of each change that is not a no-op, true if it is of a deposed object, and its action.
 fn done(plan: &Plan) -> impl Iterator<Item = (&Address, bool, Action)> {
     let done = plan.changes.iter().filter(|change| change.action != Action::NoOp);
     done.map(|change| (&change.address, change.deposed, change.action))

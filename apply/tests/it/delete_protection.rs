@@ -1,4 +1,4 @@
-//! What is protected stays, and nothing is deleted that something which stays still uses.
+//! Protected objects, which stay, and objects that stay because another object that stays uses them.
 
 use engine::plan::input::{Mode, Options, Target};
 use engine::plan::{Action, Reason, Staying, Use};
@@ -58,13 +58,13 @@ async fn what_a_gone_key_would_say_is_not_guessed() {
     );
     assert_eq!(text.matches("error").count(), 1, "{text}");
 
-    // The key alone says it.
+    // A condition on the key alone can be evaluated.
     let by_key = without.replace("each.value == \"prod\"", "each.key == \"eu\"");
     let text = world.plan_text(&by_key).await;
     assert!(text.contains(r#"error:5: value.v["eu"] is protected"#), "{text}");
     assert_eq!(text.matches("error").count(), 1, "{text}");
 
-    // So does what does not need the value.
+    // A condition whose result does not depend on the value can be evaluated, too.
     let open = without.replace("each.value == \"prod\"", "false && each.value == \"prod\"");
     let text = world.plan_text(&open).await;
     assert!(text.contains(r#"delete value.v["eu"]"#), "{text}");
@@ -127,7 +127,7 @@ fn gone(options: Options) -> Options {
     Options { mode: Mode::Destroy, ..options }
 }
 
-/// A chain: the unit uses the image, and `other` uses nothing.
+/// A spec in which the unit uses the image, and the disk `other` uses nothing.
 const CHAIN: &str = r#"
 [resource.image.base]
 name = "base"
@@ -149,7 +149,7 @@ async fn applied(spec: &str) -> World {
     world
 }
 
-/// Why an address is as the plan has it.
+/// Returns the action and the reason that the plan has for an address.
 async fn reason(world: &World, spec: &str, options: &Options, address: &str) -> (Action, Reason) {
     let (plan, diagnostics, sources) = world.plan_with(spec, options).await;
     let change = plan.changes.iter().find(|change| change.address.to_string() == address);
@@ -174,7 +174,7 @@ async fn a_destroyed_target_takes_along_what_uses_it_and_nothing_else() {
     let text = text_with(&world, CHAIN, &gone(only("image.base"))).await;
     assert!(text.starts_with("delete image.base []\ndelete unit.chat []\n"), "{text}");
     assert!(!text.contains("disk.other"), "{text}");
-    // The same where the spec has neither.
+    // The plan is the same if the spec has neither of the two.
     assert_eq!(text_with(&world, "[local]\n", &gone(only("image.base"))).await, text);
     world.apply_with(CHAIN, &gone(only("image.base"))).await.unwrap();
     assert!(world.cloud.names("image").is_empty() && world.cloud.names("unit").is_empty());
@@ -258,10 +258,10 @@ async fn a_replaced_object_stays_while_what_is_left_out_uses_it() {
     }
     world.apply_with(&other, &only("image.base")).await.unwrap();
     assert!(world.cloud.names("image").contains(&"base".to_owned()), "the old one");
-    // Again without its user: there is nothing that can be done, as the name is taken.
+    // Again without the image's user: nothing can be done, because the old image still has the name.
     let text = text_with(&world, &other, &only("image.base")).await;
     assert!(!text.contains("s0"), "{text}");
-    // Its user follows, the old one goes, and the new one gets its name.
+    // The unit gets the new image, the old image is deleted, and the new one gets its name.
     world.apply(&other).await.unwrap();
     assert_eq!(world.plan_text(&other).await, "");
     assert_eq!(world.cloud.names("image"), ["base"]);
@@ -281,7 +281,7 @@ async fn a_replace_that_deletes_first_is_refused_while_the_object_is_used() {
             "{text}"
         );
     }
-    // Made first, it can be: the names of disks are not unique.
+    // If the new disk is made first, the replace is possible: the names of disks are not unique.
     let first = other.replace("{ allow", "{ create_before_destroy = true, allow");
     let text = text_with(&world, &first, &only("disk.other")).await;
     assert!(text.contains("s1 = activate disk.other after s0\n"), "{text}");
@@ -312,7 +312,7 @@ lifecycle = { ignore_changes = ["disk_id"] }
     assert_eq!(world.cloud.names("disk"), ["d", "d"], "the unit still uses the old one");
     world.apply(&other).await.unwrap();
     assert_eq!(world.cloud.names("disk"), ["d", "d"]);
-    // It follows at last.
+    // Once the spec ignores nothing, the unit gets the new disk, and the old one is deleted.
     let follows = other.replace("ignore_changes = [\"disk_id\"]", "");
     world.apply(&follows).await.unwrap();
     assert_eq!(world.cloud.names("disk"), ["d"]);
@@ -326,7 +326,7 @@ lifecycle = { ignore_changes = ["disk_id"] }
         assert_eq!(world.cloud.names("disk"), ["d"]);
     }
 
-    // Deleted first, or under a name that must be unique, it cannot be replaced.
+    // A disk that a replace would delete first cannot be replaced.
     let refused = other.replace("create_before_destroy = true, ", "");
     let world = applied(&refused.replace("\"us\"", "\"eu\"")).await;
     let text = world.plan_text(&refused).await;

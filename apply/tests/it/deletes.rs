@@ -1,4 +1,4 @@
-//! Deletes that were stopped, come late, or never were ours.
+//! Deletes that were stopped, deletes that come late, and objects that go without a delete of ours.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ async fn what_was_drained_and_works_again_is_drained_again() {
     let spec = "[resource.unit.chat]\nname = \"chat\"\nworkers = 2\n";
     world.apply(spec).await.unwrap();
     world.cloud.strike(1, Fault::Refused);
-    // It is drained, and not deleted; then somebody, or a late call, gives it workers again.
+    // The unit is drained, and not deleted; then somebody, or a late call, gives it workers again.
     world.apply("[local]\n").await.unwrap();
     for attributes in world.cloud.shared.lock().unwrap().objects.values_mut() {
         attributes.insert("workers".into(), Value::Integer(2));
@@ -23,7 +23,8 @@ async fn what_was_drained_and_works_again_is_drained_again() {
     assert!(world.cloud.names("unit").is_empty());
 }
 
-/// Workers that never end: the wait does, nothing is deleted under them, and the next run goes on.
+/// The workers of a unit do not end before the wait for them does. The run does not delete the unit, and
+/// the next run goes on.
 #[tokio::test(start_paused = true)]
 async fn what_does_not_drain_in_time_stays_for_the_next_run() {
     let world = World::new();
@@ -42,7 +43,7 @@ async fn what_does_not_drain_in_time_stays_for_the_next_run() {
 async fn what_is_used_again_is_let_go_of_before_it_goes() {
     let world = World::new();
     world.apply(SERVED).await.unwrap();
-    // Left out of the spec the reference stays as it is, and the state no longer knows of it.
+    // The reference leaves the spec: the live unit keeps it, and the state no longer knows of it.
     world.apply(&SERVED.replace("image_id = \"${image.base.id}\"", "")).await.unwrap();
     world.cloud.take_log();
     world.apply(&SERVED.replace("thin", "full")).await.unwrap();
@@ -51,8 +52,8 @@ async fn what_is_used_again_is_let_go_of_before_it_goes() {
     assert!(place("update unit") < place("delete image"), "{log:?}");
 }
 
-/// A world in which a unit has the id of an image, in a way of which the state knows no dependency: the spec
-/// has left the attribute and the API kept it, or the spec says the id itself.
+/// Returns a world in which a unit has the id of an image, and the state has no dependency for it. If `left`
+/// is true, the attribute has left the spec and the API kept it; otherwise the spec has the id as a text.
 async fn used_without_a_reference(left: bool) -> World {
     let world = World::new();
     world.apply(SERVED).await.unwrap();
@@ -86,7 +87,8 @@ async fn who_names_an_object_lets_go_of_it_before_it_goes() {
     }
 }
 
-/// Ids of different types may be one text, and a name may be that, too.
+/// The disk and the image have the same id, which is also the name of the image. The run still deletes the
+/// disk before the image that it depends on.
 #[tokio::test(start_paused = true)]
 async fn who_bears_an_id_as_a_name_does_not_turn_an_order_round() {
     let spec = "[resource.image.base]\nname = \"1\"\nkind = \"thin\"\n\
@@ -100,19 +102,20 @@ async fn who_bears_an_id_as_a_name_does_not_turn_an_order_round() {
     assert!(place("delete disk") < place("delete image"), "{log:?}");
 }
 
-/// Five disks, of which four go together.
+/// Returns a spec with `count` disks.
 fn disks(count: usize) -> String {
     let disk = |n| format!("[resource.disk.d{n}]\nname = \"d{n}\"\nsize = 10\nzone = \"eu\"\n");
     (0..count).map(disk).collect()
 }
 
-/// Takes four disks away, as deletes do that arrive at last.
+/// Removes all live disks but `d0`, as deletes do that arrive late.
 fn deletes_arrive(world: &World) {
     let mut shared = world.cloud.shared.lock().unwrap();
     shared.objects.retain(|_, object| object["name"].as_str() == Some("d0"));
 }
 
-/// Removes four of five disks, and loses all answers; so many reads fail after that.
+/// Applies five disks, and then a spec with only one of them, while all calls are lost before their effect
+/// and the next `reads_fail` reads fail.
 async fn lose_deletes(world: &World, reads_fail: u64) {
     world.apply(&disks(5)).await.unwrap();
     for call in 0..12 {
@@ -126,21 +129,21 @@ async fn lose_deletes(world: &World, reads_fail: u64) {
 
 #[tokio::test(start_paused = true)]
 async fn deletes_that_come_late_are_no_question() {
-    // The same run believes that nothing happened.
+    // The run that sent the deletes reads the disks, and believes that nothing happened.
     let world = World::new();
     lose_deletes(&world, 0).await;
     deletes_arrive(&world);
     converges(&world, &disks(5)).await;
     assert_eq!(world.cloud.names("disk").len(), 5);
 
-    // The next one does, and keeps them.
+    // The next run reads the disks, believes that nothing happened, and keeps them.
     let world = World::new();
     lose_deletes(&world, 4).await;
     world.apply(&disks(5)).await.unwrap();
     deletes_arrive(&world);
     converges(&world, &disks(5)).await;
 
-    // Nobody knows yet when they are gone.
+    // The deletes are still in doubt when the disks are gone.
     let world = World::new();
     lose_deletes(&world, 4).await;
     deletes_arrive(&world);
@@ -150,7 +153,8 @@ async fn deletes_that_come_late_are_no_question() {
     assert_eq!(world.cloud.names("disk"), ["d0"]);
 }
 
-/// The run that sent them died a moment ago: the next one does not build on what it sees at once.
+/// The deletes were sent a moment ago. The next run waits for the settle time of 10 seconds before it
+/// believes that they did not happen.
 #[tokio::test(start_paused = true)]
 async fn deletes_of_a_killed_run_are_waited_for() {
     let world = World::new();
@@ -171,7 +175,7 @@ async fn deletes_of_a_killed_run_are_waited_for() {
 async fn what_goes_without_a_delete_of_ours_is_a_question() {
     let world = World::new();
     world.apply(&disks(5)).await.unwrap();
-    // Refused is not in doubt.
+    // A refused delete is not in doubt.
     for call in 0..12 {
         world.cloud.strike(call, Fault::Refused);
     }
@@ -181,7 +185,8 @@ async fn what_goes_without_a_delete_of_ours_is_a_question() {
     assert!(matches!(error, ApplyError::Vanished { gone: 4, all: 5, .. }), "{error:?}");
 }
 
-/// Without a look nobody knows whether that is where they were made.
+/// Without a refresh, a run does not know that it looks into the account where the objects were made. It
+/// does not take missing objects for deleted.
 #[tokio::test(start_paused = true)]
 async fn what_is_not_there_is_not_taken_for_gone_without_a_look() {
     let mut world = World::new();
@@ -193,13 +198,14 @@ async fn what_is_not_there_is_not_taken_for_gone_without_a_look() {
     let report = world.destroy(&spec).await.unwrap();
     assert_eq!((report.failures.len(), report.summary.deleted), (3, 0), "{report:?}");
     assert_eq!(world.state().await.entries.len(), 3);
-    // At the right place they go.
+    // In the right account, the run deletes the objects.
     world.cloud.shared.lock().unwrap().objects = theirs;
     assert_eq!(world.destroy(&spec).await.unwrap().failures, []);
     assert!(world.state().await.entries.is_empty());
 }
 
-/// A delete of ours went out, so it may be what the object is gone by.
+/// The run sent a delete whose answer was lost. Without a refresh, it believes that the delete is the reason
+/// why the object is missing.
 #[tokio::test(start_paused = true)]
 async fn a_delete_that_was_lost_is_believed_without_a_look() {
     let mut world = World::new();

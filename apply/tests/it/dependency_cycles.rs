@@ -1,5 +1,5 @@
-//! References that are turned round: whatever the state says of who depends on whom, a plan can be
-//! run, and whatever is live can be destroyed.
+//! References that are turned round. Whatever dependencies the state has, a plan can be applied, and all
+//! live objects can be destroyed.
 
 use engine::address::Address;
 use engine::plan::input::{Mode, Options, Target};
@@ -15,7 +15,7 @@ fn disk(name: &str, zone: &str, more: &str) -> String {
     )
 }
 
-/// A unit that uses another one as its disk.
+/// Returns a spec with a unit that has `used` as its disk, or none if `used` is empty.
 fn unit(name: &str, used: &str, more: &str) -> String {
     let used = if used.is_empty() { String::new() } else { format!("disk_id = '{used}'\n") };
     format!("[resource.unit.{name}]\nname = '{name}'\n{used}{more}\n")
@@ -29,7 +29,7 @@ async fn applied(spec: &str) -> World {
     world
 }
 
-/// What the state says that an address depends on.
+/// Returns the dependencies that the state has for an address.
 async fn dependencies(world: &World, address: &str) -> Vec<String> {
     let address: Address = address.parse().unwrap();
     let snapshot = world.state().await;
@@ -74,7 +74,7 @@ async fn values_that_are_replaced_turn_round() {
 async fn a_reference_that_is_ignored_is_no_dependency() {
     let first = unit("a", "${unit.c.id}", "") + &unit("b", "${unit.a.id}", "") + &unit("c", "", "");
     let world = applied(&first).await;
-    // The one that is made from nothing is to refer to the last one, and ignores that it is.
+    // `unit.c`, which has no reference yet, gets one to `unit.b` in the spec, and ignores it.
     let second = unit("b", "", IGNORES) + &unit("c", "${unit.b.id}", IGNORES);
     world.apply(&second).await.unwrap();
     assert_eq!(world.cloud.names("unit"), ["a", "b", "c"], "each is used by another");
@@ -102,7 +102,8 @@ async fn what_came_from_a_reference_that_is_ignored_is_a_dependency() {
     }
 }
 
-/// Two units that depend on each other, as the state has it: one was to let go, and was refused.
+/// Returns a world whose state has two units that depend on each other, and the spec that was applied last.
+/// The update that takes `unit.a` from `unit.c` was refused.
 async fn circle() -> (World, String) {
     let world = applied(&(unit("a", "", "") + &unit("c", "${unit.a.id}", ""))).await;
     let turned = unit("a", "", "depends_on = ['unit.c']") + &unit("c", "none", "");
@@ -119,7 +120,7 @@ async fn a_circle_in_the_state_can_be_destroyed() {
     let (world, spec) = circle().await;
     let destroying = Options { mode: Mode::Destroy, ..Options::default() };
     let (plan, diagnostics, sources) = world.plan_with(&spec, &destroying).await;
-    // What is live says who uses whom.
+    // The order of the deletes follows from the references of the live objects.
     let expected = "delete unit.a []
 delete unit.c []
 s0 = drain unit.c (unit-2)
@@ -171,7 +172,7 @@ s3 = activate image.one after s2
     let report = world.apply(&moved).await.unwrap();
     assert!(report.failures.is_empty(), "an image in use is not deleted: {report:?}");
     assert_eq!(world.plan_text(&moved).await, "");
-    // One that still needs what is made anew, though it no longer names it, cannot go first.
+    // A unit that no longer names the image, and still depends on it, is not updated before the replace.
     let world = applied(&spec("x", "one", "")).await;
     let waits = spec("y", "two", "depends_on = ['image.one']\n");
     let text = world.plan_text(&waits).await;
@@ -179,13 +180,15 @@ s3 = activate image.one after s2
     assert!(!text.contains("error"), "{text}");
 }
 
-/// A disk that is replaced, deleted first; a unit of it whose block is renamed; and a user of that, which follows.
+/// Returns a spec with a disk, a unit that uses it, and a unit that uses that unit. Another `zone` replaces
+/// the disk, which is deleted first, and another `middle` renames the block of the first unit.
 fn renamed_below(zone: &str, middle: &str) -> String {
     let named = format!("image_id = '${{unit.{middle}.id}}'");
     disk("base", zone, "") + &unit(middle, "${disk.base.id}", "") + &unit("user", "", &named)
 }
 
-/// Of what keeps a delete waiting, that gives way which the API does not insist on.
+/// The steps of a plan wait for each other in a circle. The plan gives up the wait of a delete for a
+/// reference that the API does not insist on, and keeps those that it insists on (`holds`).
 #[tokio::test(start_paused = true)]
 async fn what_the_api_insists_on_gives_way_last() {
     let mut world = World::new();
@@ -212,7 +215,7 @@ s7 = delete unit.old (unit-2) after s6
 ";
     assert_eq!(world.plan_text(&renamed).await, expected);
     converges(&world, &renamed).await;
-    // Where it insists on each, no order would do.
+    // If the API insists on both references, no order is possible.
     world.cloud.change_type("unit", holds("disk_id", "disk"));
     let again = renamed_below("eu", "newer");
     let (_, said, _) = world.plan(&again).await;
@@ -224,7 +227,8 @@ s7 = delete unit.old (unit-2) after s6
     converges(&world, &again.replace("lifecycle = { ", way_out)).await;
 }
 
-/// A key whose block is renamed, and keeps its name; a unit of it whose block is renamed, too; and a user of that.
+/// Returns a spec with a key named `k`, a unit that uses it, and a unit with the image `user`. Another `key`
+/// or `middle` renames the block of the key or of the first unit.
 fn renamed_with_its_name(key: &str, middle: &str, user: &str) -> String {
     let named = format!("image_id = '{user}'");
     format!("[resource.key.{key}]\nname = 'k'\n")
@@ -232,7 +236,8 @@ fn renamed_with_its_name(key: &str, middle: &str, user: &str) -> String {
         + &unit("user", "", &named)
 }
 
-/// That the state does not say who uses it changes nothing.
+/// A reference that the API insists on does not give way, also if the spec has the id as a text, so that the
+/// state has no dependency for it.
 #[tokio::test(start_paused = true)]
 async fn what_the_api_insists_on_does_not_give_way_where_an_id_says_it() {
     for by_its_id in [false, true] {
@@ -250,7 +255,7 @@ async fn what_the_api_insists_on_does_not_give_way_where_an_id_says_it() {
         let late = "key.two cannot take its name from key.one in one plan";
         assert!(said.iter().any(|it| it.summary == late), "{written}: {said:?}");
         assert!(plan.steps.is_empty());
-        // In two steps it goes.
+        // The two renames are possible in two applies.
         let first = renamed_with_its_name("one", "new", "${unit.new.id}");
         converges(&world, &first).await;
         converges(
@@ -261,7 +266,8 @@ async fn what_the_api_insists_on_does_not_give_way_where_an_id_says_it() {
     }
 }
 
-/// Two circles, each of which has a way out, and a name that passes from the one to the other.
+/// Two circles of references each have a way out, and a name passes from one circle to the other. One apply
+/// changes both.
 #[tokio::test(start_paused = true)]
 async fn circles_that_hand_on_a_name_give_way_each_by_itself() {
     let group = |at: u8, name: &str, middle: &str| {
@@ -280,7 +286,7 @@ async fn circles_that_hand_on_a_name_give_way_each_by_itself() {
     let after = group(1, "ONE", "b") + &group(2, "one", "b");
     converges(&world, &after).await;
     assert_eq!(world.cloud.names("key"), ["ONE", "one"]);
-    // The other way round, and each by itself.
+    // A name passes the other way round, and then one circle changes alone.
     converges(&world, &(group(1, "two", "a") + &group(2, "ONE", "a"))).await;
     converges(&world, &(group(1, "x", "b") + &group(2, "ONE", "a"))).await;
 }

@@ -1,5 +1,5 @@
-//! What a replace put aside and did not delete is an object like any other: its end may lose data,
-//! a rule may keep it, and it may be retained.
+//! Deposed objects, which a replace has put aside and not deleted. They are objects like any other: their
+//! delete may lose data, a rule may keep them, and they may be retained.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ fn disk(zone: &str, lifecycle: &str) -> String {
     format!("{disk}lifecycle = {{ {both}{lifecycle} }}\n")
 }
 
-/// Two disks: the one that replaced the other, and that, whose delete was refused.
+/// Leaves two disks: a new one, whose activation was refused, and the old one, which the replace has put
+/// aside.
 async fn put_aside(world: &World) {
     world.apply(&disk("eu", "")).await.unwrap();
     world.cloud.strike(1, Fault::Refused);
@@ -37,7 +38,7 @@ async fn its_delete_loses_its_data_and_says_so() {
     assert_eq!(world.cloud.names("disk"), ["d"]);
 }
 
-/// The replace that put it aside was guarded already.
+/// `prevent_destroy` guards the replace that puts an object aside, and not the delete of the deposed object.
 #[tokio::test(start_paused = true)]
 async fn prevent_destroy_does_not_keep_it() {
     let world = World::new();
@@ -78,7 +79,7 @@ async fn a_rule_keeps_it() {
     converges(&world, &disk("us", ", retain = true")).await;
 }
 
-/// It keeps a name that must be unique, and that the new one waits for.
+/// The old image has the unique name that the new image waits for, so it cannot be retained.
 #[tokio::test(start_paused = true)]
 async fn it_is_not_retained_under_a_name_that_is_needed() {
     let image = "[resource.image.i]\nname = \"i\"\nkind = \"one\"\n";

@@ -1,12 +1,11 @@
-//! What an API makes of a value by itself: of one that it derives another from, and of one that it
-//! shows as null.
+//! Values that an API derives by itself from another attribute, and values that it shows as null.
 
 use engine::value::Value;
 
 use crate::cloud::Fault;
 use crate::world::{World, converges};
 
-/// A cloud that derives the image of a unit from its disk where nothing says what it is.
+/// Returns a world whose cloud derives the image of a unit from its disk, unless the image is given.
 fn world() -> World {
     let mut world = World::new();
     world.cloud.change_type("unit", |unit| {
@@ -19,7 +18,7 @@ fn unit(lines: &str) -> String {
     format!("[resource.unit.u]\nname = \"u\"\n{lines}\n")
 }
 
-/// The image that is planned.
+/// Returns the image that the plan has for the unit.
 async fn planned_image(world: &World, spec: &str) -> Value {
     let (plan, _, _) = world.plan(spec).await;
     plan.changes[0].after.as_ref().unwrap()["image_id"].clone()
@@ -30,13 +29,14 @@ async fn what_nobody_manages_is_not_known_where_what_it_follows_changes() {
     let world = world();
     world.apply(&unit("disk_id = \"a\"\nimage_id = \"x\"")).await.unwrap();
     assert!(!planned_image(&world, &unit("disk_id = \"b\"")).await.is_known());
-    // What does not change, or is wanted, is known.
+    // The image is known if the disk does not change, or if the spec gives the image.
     let old = Value::string("x");
     assert_eq!(planned_image(&world, &unit("disk_id = \"a\"\nworkers = 2")).await, old);
     assert_eq!(planned_image(&world, &unit("disk_id = \"b\"\nimage_id = \"x\"")).await, old);
 }
 
-/// What a delete that stopped has left to give back gives way where it would follow from what the spec says by now.
+/// A delete of a unit stopped after the drain, and the next run gives the unit its values back. It does not
+/// give the image back if the spec has another disk by now, because the API derives the image from the disk.
 #[tokio::test(start_paused = true)]
 async fn what_would_be_given_back_gives_way_to_what_it_follows() {
     let world = world();
@@ -45,11 +45,11 @@ async fn what_would_be_given_back_gives_way_to_what_it_follows() {
     world.destroy(&unit("image_id = \"x\"\nworkers = 2")).await.unwrap();
     assert_eq!(world.cloud.names("unit"), ["u"]);
     assert!(!planned_image(&world, &unit("disk_id = \"b\"")).await.is_known());
-    // What it follows does not change: it comes back as it was.
+    // The disk does not change, so the image comes back as it was.
     assert_eq!(planned_image(&world, &unit("workers = 2")).await, Value::string("x"));
 }
 
-/// A cloud that shows a unit without a disk where it was given "" for one.
+/// Returns a world whose cloud shows the disk of a unit as null if the unit was given "" for it.
 fn world_without() -> World {
     let mut world = World::new();
     world.cloud.change_type("unit", |unit| {
@@ -83,7 +83,7 @@ async fn what_is_shown_as_null_is_null_before_it_is_compared() {
         assert!(change.after.as_ref().unwrap()["disk_id"].is_null());
         assert_eq!(change.causes.len(), 1, "{none}");
         converges(&world, &none).await;
-        // Silence keeps what is there.
+        // A spec that does not set the disk keeps the one that is there.
         converges(&world, &unit("disk_id = \"a\"")).await;
         assert!(!world.plan_text(&unit("")).await.contains("update"));
     }
@@ -100,7 +100,8 @@ async fn what_must_be_given_is_not_given_by_another_word_for_null() {
     assert_eq!(said.iter().count(), 1);
 }
 
-/// What others are made of is what the object shows, also where only the run finds out.
+/// The API shows the unit's disk as null, and only the run learns that. Other objects and outputs get null,
+/// too.
 #[tokio::test(start_paused = true)]
 async fn others_see_null_too_where_it_turns_out_to_be_that() {
     let world = world_without();

@@ -1,4 +1,4 @@
-//! Blocks with `for_each` that are referred to as a whole, whose instances have secrets.
+//! References to a whole block with `for_each` whose instances have secrets.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::world::{World, show};
 
 const VARIABLE: &str = "[variable.pw]\ntype = \"string\"\nsensitive = true\n";
 
-/// Users give what they say; a unit sends all of itself with each change.
+/// Logins whose passwords are made of a variable, so a spec always has them.
 const LOGINS: &str = r#"
 [resource.login.l]
 for_each = ["a", "b"]
@@ -22,7 +22,8 @@ password = "${each.key}-${var.pw}"
 
 const VAULTS: &str = "[resource.vault.v]\nfor_each = [\"a\"]\nname = \"${each.key}\"\n";
 
-/// Each names the passwords of all logins.
+/// Expressions for the secret of a unit: each uses the passwords of all logins. An update sends the whole
+/// unit, so each change needs all passwords.
 const WAYS: [&str; 7] = [
     "${join(\",\", values(login.l)[*].password)}",
     "${jsonencode(login.l)}",
@@ -62,7 +63,7 @@ impl Run {
         report.failures.into_iter().map(|failure| failure.message).collect()
     }
 
-    /// Applies, and says what the plan after it does.
+    /// Applies a spec without failures, and returns the text of the plan after it.
     async fn settle(&self, spec: &str) -> String {
         assert_eq!(self.apply(spec).await, [""; 0], "{spec}");
         self.plan(spec).await
@@ -79,7 +80,7 @@ impl Run {
         text
     }
 
-    /// What the unit has for a secret.
+    /// Returns the secret of the live unit, or an empty text if there is none.
     fn secret(&self) -> String {
         let secret = attribute(&self.world, "unit", "secret");
         secret.and_then(|it| it.as_str().map(str::to_owned)).unwrap_or_default()
@@ -100,13 +101,13 @@ async fn what_uses_all_of_a_block_is_made_and_changed_later() {
         assert_eq!(run.settle(&other).await, "", "{way}");
         assert_eq!(both(&run), [true; 2], "{way}: {}", run.secret());
 
-        // One is made in the same run, those before it stay as they are.
+        // The run makes one more login, and the logins before it stay as they are.
         let more = other.replace("\"b\"]", "\"b\", \"c\"]");
         assert_eq!(run.settle(&more).await, "", "{way}");
         assert_eq!(both(&run), [true; 2], "{way}: {}", run.secret());
         assert!(run.secret().contains("c-hunter2"), "{way}: {}", run.secret());
 
-        // One goes in the same run.
+        // The run deletes one login.
         let fewer = more.replace("\"a\", ", "").replace("workers = 2", "workers = 3");
         assert_eq!(run.settle(&fewer).await, "", "{way}");
         assert_eq!(both(&run), [false, true], "{way}: {}", run.secret());
@@ -128,7 +129,7 @@ async fn a_saved_plan_of_what_uses_all_of_a_block_is_applied() {
     }
 }
 
-/// What only a read shows is read, of each.
+/// Only a read shows the tokens, so the run reads each vault.
 #[tokio::test(start_paused = true)]
 async fn what_a_read_shows_of_all_is_read() {
     let run = Run::new(Shows::Read);
@@ -139,7 +140,7 @@ async fn what_a_read_shows_of_all_is_read() {
     assert_eq!(run.secret(), "token of vault-1,token of vault-2");
 }
 
-/// Of a secret that nobody has any more, the plan says so.
+/// An earlier run was the only one that was shown the token. The plan says that its value is not available.
 #[tokio::test(start_paused = true)]
 async fn what_nobody_has_of_an_instance_is_said_while_planning() {
     for way in ["${join(\",\", values(vault.v)[*].token)}", "${jsonencode(vault.v)}"] {
@@ -152,7 +153,7 @@ async fn what_nobody_has_of_an_instance_is_said_while_planning() {
     }
 }
 
-/// A run that did not look finds out, and says of which instance.
+/// A run without a refresh fails because it does not have the token, and its message names the instance.
 #[tokio::test(start_paused = true)]
 async fn what_nobody_has_is_named_by_its_instance() {
     for way in ["${join(\",\", values(vault.v)[*].token)}", "${jsonencode(vault.v)}"] {
@@ -166,7 +167,8 @@ async fn what_nobody_has_is_named_by_its_instance() {
     }
 }
 
-/// The state keeps of an output what the run says that it did, although some instances are older.
+/// An output of all instances is settled by one run, although an earlier run made some of the instances:
+/// the plan after it is empty.
 #[tokio::test(start_paused = true)]
 async fn an_output_of_all_of_a_block_settles_at_once() {
     let ignoring = LOGINS.to_owned() + "lifecycle = { ignore_changes = [\"password\"] }\n";

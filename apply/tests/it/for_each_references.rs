@@ -1,4 +1,5 @@
-//! Instances that are made for the instances of another block, and references whose key is known late.
+//! Instances that are made for the instances of another block, and references whose key is known only in a
+//! run.
 
 use engine::address::Address;
 use engine::plan::input::{Options, Target};
@@ -6,7 +7,8 @@ use engine::state::Snapshot;
 
 use crate::world::{World, converges};
 
-/// Images, and a unit for each of them, which has its image by `each.value` in one of several ways.
+/// Returns a spec with images, and a unit for each of them. `way` is the number of the way in which a unit
+/// gets its image by `each.value`.
 fn chained(way: usize, keys: &str) -> String {
     let (local, for_each, value) = [
         ("", "${image.base}", "each.value.id"),
@@ -17,7 +19,7 @@ fn chained(way: usize, keys: &str) -> String {
             "each.value",
         ),
         ("", "${{ for k, v in image.base : \"${k}-x\" => v }}", "each.value.id"),
-        // What the walk looks at beside its entry.
+        // The `for` reads a local beside its entry.
         (
             "[local]\nend = \"x\"\n",
             "${{ for k in keys(image.base) : \"${k}-${local.end}\" => image.base[k].id }}",
@@ -28,7 +30,7 @@ fn chained(way: usize, keys: &str) -> String {
             "${merge({ for k, v in { for k, v in image.base : upper(k) => v } : \"${lower(k)}-x\" => v }, {})}",
             "each.value.id",
         ),
-        // Entries that cannot be told apart.
+        // The engine cannot tell which image an entry is made of.
         (
             "",
             "${{ for i, k in keys(image.base) : \"${k}-x\" => values(image.base)[i].id }}",
@@ -64,7 +66,8 @@ async fn what_an_instance_gets_by_each_is_made_before_it() {
     }
 }
 
-/// The ids were known when the units were made: what they use stays until they have let go of it.
+/// An earlier run made the images, so their ids were known when the units were made. A later run still
+/// deletes a unit before its image.
 #[tokio::test(start_paused = true)]
 async fn what_an_instance_got_by_each_goes_after_it() {
     for way in WAYS {
@@ -82,7 +85,8 @@ async fn what_an_instance_got_by_each_goes_after_it() {
     }
 }
 
-/// Whichever instance it will be, it is there before who refers to it.
+/// `value.pick` refers to an instance whose key is known only in the run. It depends on all instances of
+/// the block, so each of them exists before it.
 #[tokio::test(start_paused = true)]
 async fn an_instance_whose_key_is_known_late_is_one_of_all() {
     let spec = r#"
@@ -99,7 +103,7 @@ input = '${value.region[startswith(value.seed.id, "a") ? "eu" : "us"].id}'
     assert_eq!(dependencies(&world.state().await, "value.pick"), all);
 }
 
-/// A block gets `for_each` while something that is secret is made of all its instances.
+/// A block of logins gets `for_each` in the same plan in which a value uses the passwords of all instances.
 #[tokio::test(start_paused = true)]
 async fn a_block_gets_instances_while_all_of_it_makes_a_secret() {
     let mut world = World::new();
@@ -116,7 +120,7 @@ async fn a_block_gets_instances_while_all_of_it_makes_a_secret() {
     converges(&world, &spec(many, "${join(\",\", values(login.l)[*].password)}")).await;
 }
 
-/// What an output needs that is made of a variable by way of a local.
+/// An output uses a sensitive variable through a local. The saved plan asks for that variable.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_asks_for_the_variable_behind_a_local() {
     let mut world = World::new();
@@ -132,7 +136,7 @@ async fn a_saved_plan_asks_for_the_variable_behind_a_local() {
     assert!(world.state().await.outputs.contains_key("dsn"));
 }
 
-/// A leftover goes in a plan that its address is a part of.
+/// A plan for another part of the spec leaves a twin alone; a plan that includes its address deletes it.
 #[tokio::test(start_paused = true)]
 async fn a_leftover_outside_what_was_chosen_stays_for_now() {
     let world = World::new();

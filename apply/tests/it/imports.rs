@@ -44,7 +44,7 @@ async fn open(world: &World) -> Session {
     Session::open(&world.store, &holder(), Duration::ZERO, &world.host, None).await.unwrap()
 }
 
-/// Imports as `plumb import` does, and says what was wrong.
+/// Imports as `plumb import` does, and returns the text of its errors.
 async fn import(world: &World, spec: &str, address: &str, id: &str) -> String {
     let prepared = world.prepare(spec);
     let providers = world.providers();
@@ -83,7 +83,7 @@ async fn a_block_takes_an_object_over_as_it_is() {
     world.apply(&spec).await.unwrap();
     assert_eq!(world.cloud.take_log(), ["create unit", "activate unit"]);
     assert_eq!(world.cloud.names("disk"), ["data"]);
-    // The block may stay, and may go.
+    // The import block may stay in the spec, and may leave it.
     assert_eq!(world.plan_text(&spec).await, "");
     assert_eq!(world.plan_text(SPEC).await, "");
     world.destroy(SPEC).await.unwrap();
@@ -162,7 +162,8 @@ async fn blocks_that_cannot_be() {
     assert!(world.cloud.take_log().iter().all(|call| !call.contains("disk")));
 }
 
-/// Whoever takes over what a lost create made leaves that create without an end.
+/// A create in doubt has made the disk for `disk.a`. The plan and `plumb import` refuse to take it over for
+/// `disk.b`, because the create in doubt would never find its object.
 #[tokio::test(start_paused = true)]
 async fn what_a_create_in_doubt_made_is_not_taken_over_for_another() {
     let world = World::new();
@@ -224,7 +225,8 @@ async fn what_the_spec_calls_secret_is_sealed_when_it_is_taken_over() {
     assert_eq!(show(&plan, &diagnostics, &sources), "");
 }
 
-/// A block that did its work stays in the spec, whatever becomes of the object.
+/// An import block stays in the spec after its import. It does nothing any more, also if the object is
+/// replaced or deleted later.
 #[tokio::test(start_paused = true)]
 async fn an_import_block_that_stays_is_in_nobodys_way() {
     let world = World::new();
@@ -234,7 +236,7 @@ async fn an_import_block_that_stays_is_in_nobodys_way() {
     let moving = format!("{DISK}lifecycle = {{ allow_data_loss = true }}\n");
     let taken = format!("{moving}[[import]]\nto = 'disk.d'\nid = '{id}'\n");
     world.apply(&taken).await.unwrap();
-    // Replaced, as the spec asks; and then deleted by somebody.
+    // The object is replaced, as the spec asks; then somebody deletes the new one.
     let moved = taken.replace("eu", "us");
     world.apply(&moved).await.unwrap();
     assert_eq!(
@@ -250,7 +252,8 @@ async fn an_import_block_that_stays_is_in_nobodys_way() {
     assert_eq!(world.cloud.names("disk"), ["d"]);
 }
 
-/// A run that dies anywhere in a replace, also when the old object is gone and the new one not made.
+/// A run dies at any write of a replace of an imported object, also after the delete of the old object and
+/// before the create of the new one. The next run finishes the replace.
 #[tokio::test(start_paused = true)]
 async fn a_crash_at_any_write_of_a_replace_of_what_was_taken_over_is_finished() {
     let moving = format!("{DISK}lifecycle = {{ allow_data_loss = true }}\n");
@@ -280,7 +283,8 @@ async fn a_crash_at_any_write_of_a_replace_of_what_was_taken_over_is_finished() 
     assert!(between > 0, "no run died between the delete and the create");
 }
 
-/// Once it is let go it is a stranger's, which the block or a command may take over again.
+/// An object that the state forgot is a stranger's, and the import block takes it over again. An object that
+/// vanished and came back is taken over again by `plumb import` only.
 #[tokio::test(start_paused = true)]
 async fn what_was_let_go_or_is_asked_for_by_id_is_taken_over_again() {
     let world = World::new();
@@ -293,7 +297,7 @@ async fn what_was_let_go_or_is_asked_for_by_id_is_taken_over_again() {
     session.close().await.unwrap();
     assert_eq!(world.plan_text(&spec).await, "import disk.d []\n");
     world.apply(&spec).await.unwrap();
-    // Gone, and seen to be so, and there again: the block did its work.
+    // The object vanished, and exists again: the import block did its work, and does nothing any more.
     let mut session = open(&world).await;
     session.record(Record::Vanished { address, object: id.clone() }).unwrap();
     session.close().await.unwrap();

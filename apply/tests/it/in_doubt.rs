@@ -1,4 +1,4 @@
-//! What nobody knows yet: what waits for it, and what it keeps.
+//! Calls in doubt: the changes that wait for them, and the objects that stay because of them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,23 +21,24 @@ async fn an_object_that_goes_while_its_delete_is_in_doubt() {
     world.cloud.fail_reads(2);
     let report = world.apply("[local]\n").await.unwrap();
     assert_eq!(report.in_doubt.len(), 1);
-    // The next look-up fails as well, while the refresh sees that the object is gone.
+    // The next check of the delete in doubt fails as well, while the refresh sees that the disk is gone.
     world.apply("[local]\n").await.unwrap();
     converges(&world, "[local]\n").await;
 }
 
-/// An address may have an object and one that was put aside: a call on each.
+/// An address has an object and a deposed object. A call on each of them is in doubt, and the plan shows
+/// two doubts.
 #[tokio::test(start_paused = true)]
 async fn two_doubts_of_one_address_are_two() {
     let world = World::new();
     let alone = &SERVED[..SERVED.find("[resource.unit").unwrap()];
     world.apply(alone).await.unwrap();
-    // The old one is not deleted.
+    // The delete of the old image is refused.
     let full = alone.replace("thin", "full").replace("\"base\"", "\"full\"");
     world.cloud.strike(2, Fault::Refused);
     assert_eq!(world.apply(&full).await.unwrap().failures.len(), 1);
     let renamed = full.replace("name = \"full\"", "name = \"other\"");
-    // The new one gets another name and the old one is deleted, and nobody knows.
+    // The update of the new image and the delete of the old one are both in doubt.
     world.cloud.strike(0, Fault::LostBefore);
     world.cloud.strike(1, Fault::LostBefore);
     world.cloud.fail_reads(2);
@@ -86,7 +87,7 @@ async fn what_a_doubt_may_still_use_is_not_replaced() {
 async fn what_a_doubt_may_use_by_now_is_not_replaced_either() {
     let world = World::new();
     world.apply(SERVED).await.unwrap();
-    // The new image is made, and nobody knows whether the unit follows.
+    // The new image is made, and the update that gives it to the unit is in doubt.
     world.cloud.strike(1, Fault::LostAfter);
     world.cloud.fail_reads(2);
     world.apply(&SERVED.replace("thin", "full")).await.unwrap();
@@ -98,7 +99,8 @@ async fn what_a_doubt_may_use_by_now_is_not_replaced_either() {
     assert_eq!(world.cloud.names("image"), ["base"]);
 }
 
-/// The disk's replacement would take it from its unit, which the plan leaves out.
+/// Checks that a plan which leaves the unit out refuses to replace the disk that the unit uses, and that a
+/// plan of the whole spec replaces it.
 async fn may_not_move_under_its_user(world: &World, used: &str) {
     let named = "name = \"d\"\n";
     let lossy = format!("{named}lifecycle = {{ allow_data_loss = true }}\n");
@@ -111,7 +113,8 @@ async fn may_not_move_under_its_user(world: &World, used: &str) {
     converges(world, &elsewhere).await;
 }
 
-/// A change that was looked up and not fulfilled may have happened: what it was to use is used.
+/// An update gives the unit a disk, and its wait fails. The update may have happened, so the disk counts as
+/// used.
 #[tokio::test(start_paused = true)]
 async fn what_an_unfulfilled_change_may_use_is_not_deleted() {
     let world = World::new();
@@ -124,8 +127,8 @@ async fn what_an_unfulfilled_change_may_use_is_not_deleted() {
     may_not_move_under_its_user(&world, &used).await;
 }
 
-/// A reference that is left out of the spec stays as it is: a run about another part of the spec
-/// takes nothing from under it.
+/// An attribute that left the spec keeps its value at the API. A plan that leaves the unit out does not
+/// replace the disk that the unit still names.
 #[tokio::test(start_paused = true)]
 async fn what_an_attribute_that_left_the_spec_still_names_is_not_deleted() {
     let world = World::new();
@@ -136,7 +139,8 @@ async fn what_an_attribute_that_left_the_spec_still_names_is_not_deleted() {
     may_not_move_under_its_user(&world, &used).await;
 }
 
-/// Some APIs say of an object who uses it: it uses none of them for that.
+/// The API shows on a disk which unit uses it (`used_by`). The disk does not depend on the unit for that, so
+/// the unit is deleted while the disk stays.
 #[tokio::test(start_paused = true)]
 async fn who_uses_an_object_that_stays_may_go() {
     let mut world = World::new();
@@ -163,7 +167,7 @@ async fn who_uses_an_object_that_stays_may_go() {
     assert_eq!(world.cloud.names("disk"), ["d"]);
 }
 
-/// The kinds of the images that are there, in order.
+/// Returns the kinds of the live images, sorted.
 fn kinds(world: &World) -> Vec<String> {
     let shared = world.cloud.shared.lock().unwrap();
     let images = shared.objects.iter().filter(|((ty, _), _)| &**ty == "image");
@@ -180,12 +184,12 @@ async fn what_waits_for_a_doubt_keeps_what_it_uses() {
         format!("{DISK}{}disk_id = \"${{disk.d.id}}\"\n", SERVED.replace("thin", kind))
     };
     world.apply(&spec("thin")).await.unwrap();
-    // The new image is there, and the unit does not follow it yet.
+    // The new image is made, and the update that gives it to the unit is refused.
     world.cloud.strike(1, Fault::Refused);
     world.apply(&spec("full")).await.unwrap();
     world.cloud.strike(0, Fault::LostBefore);
     world.cloud.fail_reads(2);
-    // Nobody knows about the disk now, so the unit waits, and goes on using the old image.
+    // The update of the disk is in doubt now, so the unit waits, and goes on using the old image.
     let grown = spec("full").replace("size = 10", "size = 20");
     let report = world.apply(&grown).await.unwrap();
     assert!(!report.in_doubt.is_empty(), "{report:?}");
@@ -215,7 +219,8 @@ async fn a_task_that_panics_is_like_a_lost_answer() {
     }
 }
 
-/// A read that is behind shows what was there before the last change, which may be what is wanted again.
+/// The call that changes a unit back to one worker is lost before its effect. The next read is behind, and
+/// still shows one worker from before; the run does not take that for the effect of its call.
 #[tokio::test(start_paused = true)]
 async fn a_lost_change_back_is_not_seen_in_what_was_before() {
     let world = World::new();
@@ -233,8 +238,8 @@ async fn a_lost_change_back_is_not_seen_in_what_was_before() {
     assert_eq!(unit.attributes["workers"], Value::Integer(1));
 }
 
-/// An answer about another object says nothing about this one: neither a refresh nor a look-up
-/// takes it.
+/// A read shows another object than the one that was asked for. Neither a refresh nor the search for the
+/// effect of a lost call believes it.
 #[tokio::test(start_paused = true)]
 async fn an_answer_about_another_object_is_believed_by_nobody() {
     let world = World::new();
@@ -254,7 +259,7 @@ async fn an_answer_about_another_object_is_believed_by_nobody() {
     assert!(matches!(error, ApplyError::Unread { .. }), "{error:?}");
 }
 
-/// One object that cannot be read is named, and stands in the way of nobody who leaves it alone.
+/// The error of a run names an object that cannot be read. A run that leaves the object out goes on.
 #[tokio::test(start_paused = true)]
 async fn an_object_that_cannot_be_read_stops_only_who_goes_by_it() {
     let world = World::new();
@@ -278,7 +283,7 @@ async fn an_object_that_cannot_be_read_stops_only_who_goes_by_it() {
     assert!(world.state().await.entries.contains_key(&"disk.d".parse().unwrap()), "it stays");
 }
 
-/// What an own call may have done is told as a doubt, and nobody else has done it.
+/// The plan shows the possible effect of its own call in doubt as a doubt, and not as drift.
 #[tokio::test(start_paused = true)]
 async fn what_a_call_in_doubt_may_have_done_is_not_changed_outside() {
     let world = World::new();

@@ -1,4 +1,5 @@
-//! What a run left half done is finished or given back by the next one, whatever the spec ignores.
+//! Objects that a run left half done: the next run finishes them or gives them their values back, also
+//! values that the spec ignores.
 
 use engine::schema::{Operation, Sends};
 use engine::state::Progress;
@@ -8,7 +9,7 @@ use crate::cloud::Fault;
 use crate::shapes;
 use crate::world::{DISK, World, converges};
 
-/// The only live unit.
+/// Returns the name and the workers of the only live unit.
 fn unit(world: &World) -> (String, Value) {
     let shared = world.cloud.shared.lock().unwrap();
     let mut units = shared.objects.iter().filter(|((ty, _), _)| &**ty == "unit");
@@ -28,7 +29,8 @@ fn set_workers(world: &World, count: i64) {
     }
 }
 
-/// An inert object is Plumb's doing: what the activation gives is no change from outside.
+/// The next run finishes a create, also with attributes that the spec ignores. An object without them is
+/// Plumb's own doing, and no change from outside.
 #[tokio::test(start_paused = true)]
 async fn a_create_is_finished_also_with_what_is_ignored() {
     for names in ["\"workers\"", "\"name\"", "\"name\", \"workers\""] {
@@ -38,7 +40,7 @@ async fn a_create_is_finished_also_with_what_is_ignored() {
             world.apply(&ignoring(names)).await.unwrap();
             converges(&world, &ignoring(names)).await;
             assert_eq!(unit(&world), ("u".to_owned(), Value::Integer(3)), "{names} {fault:?}");
-            // From then on it is ignored.
+            // Once the unit is whole, changes of these attributes are ignored.
             set_workers(&world, 5);
             let still = if names.contains("workers") { 5 } else { 3 };
             converges(&world, &ignoring(names)).await;
@@ -47,7 +49,8 @@ async fn a_create_is_finished_also_with_what_is_ignored() {
     }
 }
 
-/// A run that is killed at any write of a create under `ignore_changes`, and after it.
+/// A run is killed at any write of a create under `ignore_changes`, or after it. The next run finishes the
+/// create.
 #[tokio::test(start_paused = true)]
 async fn a_crash_at_any_write_of_a_create_that_ignores() {
     for writes in 0..8 {
@@ -61,7 +64,8 @@ async fn a_crash_at_any_write_of_a_create_that_ignores() {
     }
 }
 
-/// What a drain changed is given back as it was: ignored or not, and given by the spec or not.
+/// A delete stops after its drain. The next run gives the unit the workers back that it had before, whether
+/// the spec ignores them or not.
 #[tokio::test(start_paused = true)]
 async fn what_was_drained_and_is_wanted_again_works_again() {
     let plain = "[resource.unit.u]\nname = \"u\"\nworkers = 3\n".to_owned();
@@ -76,12 +80,12 @@ async fn what_was_drained_and_is_wanted_again_works_again() {
         ] {
             let world = World::new();
             world.apply(&spec).await.unwrap();
-            // Somebody scales it; where that is ignored, it stays.
+            // Somebody scales the unit; if the spec ignores the workers, the change stays.
             set_workers(&world, 5);
             converges(&world, &spec).await;
             let workers = unit(&world).1;
             if spec.contains("ignore") {
-                // The plan of the destroy is the first to see this.
+                // The plan of the destroy is the first one that sees this change.
                 set_workers(&world, 7);
             }
             world.cloud.strike(call, fault);
@@ -113,7 +117,8 @@ async fn a_crash_at_any_write_of_a_destroy_gives_back_what_is_ignored() {
     }
 }
 
-/// The create was not finished, and neither was the delete of what it had made.
+/// Neither the create of a unit nor the delete of the half-made unit was finished. The next run finishes
+/// the create.
 #[tokio::test(start_paused = true)]
 async fn a_create_is_finished_after_a_delete_that_was_not() {
     for ignored in ["\"workers\"", "\"name\", \"workers\""] {
@@ -129,7 +134,7 @@ async fn a_create_is_finished_after_a_delete_that_was_not() {
 
 const IMAGE: &str = "[resource.image.i]\nname = \"i\"\nkind = \"one\"\n";
 
-/// An image whose create was cut short before it had its name.
+/// Returns a world with an image whose create was cut short before the image got its name.
 async fn half_made(spec: &str) -> World {
     let world = World::new();
     world.cloud.strike(1, Fault::Refused);
@@ -139,7 +144,7 @@ async fn half_made(spec: &str) -> World {
     world
 }
 
-/// Nobody wants to keep what bears a one-time name: it would be an orphan.
+/// An object that still has its one-time name is not retained, because it would be an orphan.
 #[tokio::test(start_paused = true)]
 async fn a_half_made_object_is_never_retained() {
     let spec = format!("{IMAGE}lifecycle = {{ retain = true }}\n");
@@ -161,7 +166,7 @@ async fn a_half_made_object_is_never_retained() {
     assert_eq!(world.cloud.names("image"), ["i"], "its key went");
 }
 
-/// What is whole is retained, also where its last phase was answered late.
+/// A whole object is retained, also if the answer to its last phase was lost.
 #[tokio::test(start_paused = true)]
 async fn what_has_its_name_is_retained() {
     let spec = format!("{IMAGE}lifecycle = {{ retain = true }}\n");
@@ -172,7 +177,8 @@ async fn what_has_its_name_is_retained() {
     assert_eq!(world.cloud.names("image"), ["i"]);
 }
 
-/// A name that is a secret tells as much, by its fingerprint: also one that somebody else gave.
+/// The fingerprint of a secret name tells whether the object has its name, also if somebody else gave it
+/// the name.
 #[tokio::test(start_paused = true)]
 async fn what_has_its_secret_name_is_retained_and_what_has_not_is_deleted() {
     let spec = format!(
@@ -195,7 +201,8 @@ async fn what_has_its_secret_name_is_retained_and_what_has_not_is_deleted() {
     }
 }
 
-/// Nothing can be in a disk that nobody could mount under its name.
+/// A disk that never got its name has no data, because nobody could mount it. Its replace and its delete
+/// lose nothing, and `prevent_destroy` does not forbid them.
 #[tokio::test(start_paused = true)]
 async fn a_half_made_object_is_no_data_and_not_protected() {
     for lifecycle in ["", "lifecycle = { prevent_destroy = true }\n"] {
@@ -211,7 +218,7 @@ async fn a_half_made_object_is_no_data_and_not_protected() {
         let text = world.plan_text(&spec).await;
         assert!(text.contains("error"), "whole, it is: {text}");
     }
-    // The same for its end.
+    // The same holds for its destroy.
     let spec = format!("{DISK}lifecycle = {{ prevent_destroy = true }}\n");
     let world = World::new();
     world.cloud.strike(1, Fault::Refused);
@@ -238,7 +245,8 @@ async fn a_leftover_is_never_retained() {
     assert_eq!(world.cloud.names("disk"), ["d"]);
 }
 
-/// What a delete has drained is no object to be left alone: it would stay drained.
+/// A delete has drained the unit. The plan refuses to retain the unit, which would stay drained. Once a run
+/// has given the unit its workers back, a plan can retain it.
 #[tokio::test(start_paused = true)]
 async fn what_was_drained_is_given_back_before_it_is_retained() {
     let world = World::new();
@@ -261,7 +269,8 @@ async fn what_was_drained_is_given_back_before_it_is_retained() {
     assert!(world.state().await.entries.is_empty());
 }
 
-/// What is wanted since the create began, and its calls have no place for, is sent after them.
+/// The spec gets an image for the unit after the create began, and the calls of the create cannot send it.
+/// An update sends the image after those calls.
 #[tokio::test(start_paused = true)]
 async fn what_a_begun_create_cannot_send_an_update_sends() {
     for (call, fault) in [(1, Fault::Refused), (1, Fault::LostBefore), (1, Fault::LostAfter)] {
@@ -284,8 +293,8 @@ async fn what_a_begun_create_cannot_send_an_update_sends() {
 
 const HOST: &str = "[resource.host.h]\nname = \"h\"\nsize = 1\n";
 
-/// A host that is stopped before it is deleted. No attribute shows that, but how often it was started
-/// since.
+/// Changes the type of hosts: a host is stopped before it is deleted. The only sign of that is `starts`, the
+/// number of its starts since then.
 fn stopping(world: &mut World) {
     world.cloud.change_type("host", |host| {
         let stop = shapes::phase(Operation::Drain, Sends::Nothing);
@@ -317,7 +326,8 @@ async fn what_was_stopped_and_is_wanted_again_is_started() {
     }
 }
 
-/// The start is lost, too: it is still due.
+/// The delete of a stopped host is refused, and so is the start in the next run. The run after that starts
+/// the host.
 #[tokio::test(start_paused = true)]
 async fn a_start_after_a_delete_that_was_cut_short_is_made_until_it_is_done() {
     let mut world = World::new();

@@ -1,4 +1,4 @@
-//! Specs of many blocks: what they make is the same however it is made, and needs no deep stack.
+//! Specs of many blocks: the plan is the same whichever workers evaluate it, and needs no deep stack.
 
 use std::fmt::Write as _;
 use std::thread;
@@ -8,10 +8,10 @@ use engine::work::Workers;
 
 use crate::world::World;
 
-/// More than the planner looks at in one go.
+/// A number of blocks that is larger than one batch of the planner.
 const MANY: usize = 9_000;
 
-/// Each part on a thread of its own, the last one first.
+/// Workers that do each part on a thread of its own, and start the last part first.
 struct Crowd;
 
 impl Workers for Crowd {
@@ -24,8 +24,8 @@ impl Workers for Crowd {
     }
 }
 
-/// Blocks that refer to two others, chains of ten, and a block with many instances; those whose
-/// number `is_wrong` cannot be evaluated.
+/// Returns a spec with `many` blocks and a block with 600 instances. Of each ten blocks, eight refer to two
+/// other blocks, and two to the block before them. A block whose number `is_wrong` cannot be evaluated.
 fn spec(many: usize, is_wrong: impl Fn(usize) -> bool) -> String {
     let mut text = String::from(
         "[local]\nkeys = \"${[for i in range(0, 600) : tostring(i)]}\"\nlast = '${value.z.id}'\n\
@@ -75,8 +75,8 @@ async fn a_long_chain_of_locals_needs_no_deep_stack() {
     assert!(plan.contains("create value.a"), "{plan}");
 }
 
-/// Instances whose keys and values are written out, in the shapes in which one of them may come to hold, or to
-/// look at, what all of them do.
+/// Returns a spec with the local map `services` of `INSTANCES` entries, followed by `shape`: blocks in which
+/// an instance may come to hold, or to read, the values of all instances.
 fn instances(shape: &str) -> String {
     let mut text = String::from(
         "[variable.pw]\ntype = \"string\"\nsensitive = true\ndefault = \"hunter-two\"\n[local.services]\n",
@@ -93,18 +93,18 @@ const INSTANCES: usize = 1_500;
 async fn what_an_instance_takes_does_not_grow_with_how_many_there_are() {
     let secret = "[local]\nwith = '${{ for k, v in local.services : k => { name = v.name, pw = \"${var.pw}-${k}\" } }}'\n";
     let shapes = [
-        // Something of each entry is secret, and the rest is not.
+        // A part of each entry is secret, and the rest is not.
         format!(
             "{secret}[resource.value.v]\nfor_each = \"${{local.with}}\"\ninput = '${{each.value.pw}}'\n"
         ),
         format!(
             "{secret}[resource.value.v]\nfor_each = \"${{local.services}}\"\ninput = '${{local.with[each.key].pw}}'\n"
         ),
-        // All of a block, by name.
+        // One value reads all instances of a block.
         "[resource.value.v]\nfor_each = \"${local.services}\"\n\
          [resource.value.sum]\ninput = '${join(\",\", values(value.v)[*].id)}'\n"
             .to_owned(),
-        // From one block to the next, under other keys.
+        // A block has its instances from another block, under other keys.
         "[resource.value.v]\nfor_each = \"${local.services}\"\n[resource.value.w]\n\
          for_each = '${{ for k, v in value.v : \"${k}-x\" => v.id }}'\ninput = \"${each.value}\"\n"
             .to_owned(),
@@ -114,7 +114,7 @@ async fn what_an_instance_takes_does_not_grow_with_how_many_there_are() {
         let report = world.apply(&spec).await.unwrap();
         assert_eq!(report.failures, [], "{shape}");
         assert_eq!(world.plan_text(&spec).await, "", "{shape}");
-        // It takes a second or two, and took minutes where each instance held all.
+        // This takes a second or two. It took minutes when each instance held the values of all.
         assert!(since.elapsed() < Duration::from_mins(1), "{:?} {shape}", since.elapsed());
     }
 }

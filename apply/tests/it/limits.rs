@@ -1,5 +1,5 @@
-//! Small specs that make much: planned in a moment, or refused with where it is. And values beyond what
-//! is allowed.
+//! Small specs with very large values, which are planned in a moment or refused with their place, and values
+//! outside their list.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use crate::world::{DISK, World};
 
 const SECRET: &str = "[variable.key]\ntype = \"string\"\nsensitive = true\ndefault = \"k\"\n";
 
-/// Locals that follow from one another, the first of them given, and a resource that has the last.
+/// Returns a spec with a chain of locals and a resource that has the last one. `first` is the first local,
+/// and `next` makes the expression of a local from the name of the local before it.
 fn chain(first: &str, count: usize, next: &dyn Fn(&str) -> String) -> String {
     let mut spec = format!("{SECRET}[local]\nl0 = '{first}'\n");
     for number in 1..=count {
@@ -22,7 +23,7 @@ fn chain(first: &str, count: usize, next: &dyn Fn(&str) -> String) -> String {
     spec
 }
 
-/// Each was computed anew for each that refers to it, and again for each of those.
+/// The engine computes each local of a long chain once, and not again for each local that refers to it.
 #[tokio::test(start_paused = true)]
 async fn a_long_chain_of_sensitive_locals_is_planned() {
     let world = World::new();
@@ -41,7 +42,7 @@ async fn a_secret_that_doubles_from_local_to_local_is_refused() {
     assert!(text.contains("error:"), "{text}");
 }
 
-/// A text of a mebibyte, which all share, as local `l14`.
+/// Returns a spec whose local `l14` is a text of one mebibyte, which all users share.
 fn mebibyte() -> String {
     let double = |before: &str| format!("${{{before}}}${{{before}}}");
     let spec = chain(&"x".repeat(64), 14, &double);
@@ -62,7 +63,7 @@ async fn resources_that_hold_too_much_together_are_refused_at_the_largest() {
     assert_eq!(text, format!("error:{header}: {said}\n"));
     let found = diagnostics.iter().find(|found| found.summary == said).unwrap();
     assert_eq!(found.label.as_deref(), Some("most of them are in value.large"));
-    // Half of it is a plan.
+    // Less than half of the instances can be planned.
     let text = world.plan_text(&spec.replace("range(1400)", "range(600)")).await;
     assert!(text.starts_with("create value.large"), "{}", &text[..100]);
 }
@@ -79,7 +80,8 @@ async fn locals_that_hold_too_much_together_are_refused_at_the_largest() {
     assert_eq!(found.label.as_deref(), Some("most of them are in local.keys"));
 }
 
-/// A list that a plan checks holds right before the call, too, and is left open in the same way.
+/// The run checks the list of known values right before the call, as the plan does. `allow_unknown` permits
+/// other values in both.
 #[tokio::test(start_paused = true)]
 async fn what_is_outside_its_list_is_not_sent() {
     let mut world = World::new();

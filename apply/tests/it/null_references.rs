@@ -1,5 +1,5 @@
-//! References that turn out to be null when their objects are there: what null means to a plan, it means to
-//! an apply.
+//! References that turn out to be null once their objects exist: null means the same to an apply as to a
+//! plan.
 
 use engine::schema::{Attribute, OnChange, Presence, ReplaceOrder};
 use engine::value::Value;
@@ -7,7 +7,7 @@ use engine::value::Value;
 use crate::one_time_secrets::attribute;
 use crate::world::{World, converges};
 
-/// A cloud whose disks have an address and a number of ports, but in the dark: there they are null.
+/// Returns a world whose disks have an IP address and a number of ports. In the zone `dark`, both are null.
 pub(crate) fn world() -> World {
     let mut world = World::new();
     world.cloud.change_type("disk", |disk| {
@@ -41,14 +41,14 @@ pub(crate) fn spec(zone: &str, rest: &str) -> String {
 
 const UNIT: &str = "[resource.unit.u]\nname = \"u\"\ndisk_id = \"${disk.d.ip}\"\n";
 
-/// Why the only step that failed did.
+/// Applies a spec of which one step fails, and returns the message of that failure.
 async fn refusal(world: &World, spec: &str) -> String {
     let failures = world.apply(spec).await.unwrap().failures;
     assert_eq!(failures.len(), 1, "{failures:?}");
     failures[0].message.clone()
 }
 
-/// What must be given is not made without it, nor has it taken away.
+/// The run refuses the create of an object whose required attribute comes to null.
 #[tokio::test(start_paused = true)]
 async fn what_is_required_and_comes_to_null_is_refused_before_the_call() {
     for (ty, rest, attribute) in [
@@ -61,7 +61,7 @@ async fn what_is_required_and_comes_to_null_is_refused_before_the_call() {
         let expected = "is required, and `disk.d.ip` comes to null";
         assert_eq!(said, format!("`{attribute}` {expected}"));
         assert!(world.cloud.names(ty).is_empty());
-        // It heals once there is a value.
+        // The next run makes the object once there is a value.
         converges(&world, &spec("eu", rest)).await;
     }
 }
@@ -89,7 +89,8 @@ async fn a_replace_makes_nothing_without_what_is_required() {
     assert_eq!(world.cloud.names("unit"), ["u"]);
 }
 
-/// As where the spec is silent; and others see what it is then.
+/// An attribute that comes to null gets its default, as if the spec did not set it. Other objects and
+/// outputs see the default.
 #[tokio::test(start_paused = true)]
 async fn where_there_is_a_default_null_means_that() {
     let unit = "[resource.unit.u]\nname = \"u\"\ndisk_id = \"x\"\nworkers = \"${disk.d.ports}\"\n\
@@ -105,8 +106,8 @@ async fn where_there_is_a_default_null_means_that() {
     }
 }
 
-/// What need not be given and has no default is not given then: what there was stays, as where a spec does
-/// not name it.
+/// An optional attribute without a default is not sent if it comes to null. The object keeps the value that
+/// it has, as if the spec did not set the attribute.
 #[tokio::test(start_paused = true)]
 async fn what_is_optional_may_come_to_null() {
     let unit = "[resource.unit.u]\nname = \"u\"\ndisk_id = \"x\"\nimage_id = \"${disk.d.ip}\"\n";
@@ -125,7 +126,7 @@ async fn what_is_optional_may_come_to_null() {
     }
 }
 
-/// What is taken over keeps what it has, as what is changed does.
+/// An imported object keeps the value of an attribute that comes to null, as an updated object does.
 #[tokio::test(start_paused = true)]
 async fn a_null_takes_nothing_from_what_is_taken_over() {
     let world = world();
@@ -140,7 +141,8 @@ async fn a_null_takes_nothing_from_what_is_taken_over() {
     assert_eq!(attribute(&world, "unit", "image_id"), Some(Value::string("image_id")));
 }
 
-/// A secret that is there nobody can send again, and null would take it away.
+/// The run refuses an update in which a secret comes to null: null would take the secret away, and nobody
+/// could send it again.
 #[tokio::test(start_paused = true)]
 async fn a_null_takes_no_secret_away() {
     let unit = "[resource.unit.u]\nname = \"u\"\ndisk_id = \"x\"\nsecret = \"${disk.d.ip}\"\n";

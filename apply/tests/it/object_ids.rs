@@ -1,4 +1,4 @@
-//! Which object an id stands for: it is one in a type, at a provider.
+//! Ids of objects: an id stands for one object of a type, at one provider.
 
 use std::time::Duration;
 
@@ -54,15 +54,15 @@ async fn an_object_does_not_go_to_another_provider() {
         let text = world.plan_text(&changed).await;
         assert_eq!(text, "error:1: disk.d cannot go to another provider\n");
     }
-    // Under another name it is made there, and the old one is deleted where it is.
+    // At another address, the disk is made at the second provider, and the old one is deleted at the first.
     let moved = at("second").replace("disk.d", "disk.e");
     world.apply(&moved).await.unwrap();
     assert!(world.cloud.names("disk").is_empty());
     assert_eq!(world.second.as_ref().unwrap().names("disk"), ["d", "theirs"]);
 }
 
-/// What a create made twice surfaces when its address has an object elsewhere: it goes where it is, however
-/// often that fails, and the stranger's with its id stays.
+/// A twin appears at the first provider after its address went to the second. The run deletes the twin at the
+/// first provider, also after a refused delete, and the stranger's disk with the same id at the second stays.
 #[tokio::test(start_paused = true)]
 async fn a_twin_goes_at_the_provider_that_made_it() {
     for has_object in [true, false] {
@@ -89,7 +89,8 @@ async fn a_twin_goes_at_the_provider_that_made_it() {
     }
 }
 
-/// Another run has made it anew elsewhere, where ids are counted from one as well.
+/// A saved plan deletes a disk at the first provider. Another run has made the address a new disk with the
+/// same id at the second provider, so the saved plan is stale.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_deletes_nothing_at_the_provider_that_it_was_at() {
     let at = |provider: &str| format!("{DISK}provider = \"{provider}\"\n");
@@ -109,7 +110,7 @@ async fn a_saved_plan_deletes_nothing_at_the_provider_that_it_was_at() {
             plan
         };
         assert_eq!(plan.steps.len(), 1);
-        // The name is not looked for while its lists cannot be seen.
+        // This run does not find the twin, because the list of the first provider is empty.
         let hidden = std::mem::take(&mut world.cloud.shared.lock().unwrap().objects);
         world.apply(&at("second")).await.unwrap();
         world.cloud.shared.lock().unwrap().objects = hidden;
@@ -121,7 +122,8 @@ async fn a_saved_plan_deletes_nothing_at_the_provider_that_it_was_at() {
     }
 }
 
-/// What becomes of a create is not known, which goes to another provider than the one where a twin surfaces.
+/// The create of a disk at the second provider is in doubt, and a twin of the same address appears at the
+/// first provider. The run deletes the twin.
 #[tokio::test(start_paused = true)]
 async fn a_twin_is_not_kept_beside_a_create_in_doubt_at_another_provider() {
     let at = |provider: &str| format!("{DISK}provider = \"{provider}\"\n");

@@ -1,4 +1,4 @@
-//! What an API shows once, or only to those who ask, and what it wants again in the end.
+//! Secrets that an API shows once or in a read only, and secrets that an API wants again in a delete.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,23 +17,23 @@ use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
 use crate::cloud::Cloud;
 use crate::world::{World, converges, holder};
 
-/// The cloud with another type: a vault, with a token that is drawn when it is made.
+/// The cloud with another type: a vault, for which the server draws a token and a host in the create.
 pub(crate) struct Vaults {
     cloud: Cloud,
     schema: Arc<ProviderSchema>,
-    /// What answers show, each of them.
+    /// The answers that show the token and the host.
     shows: Shows,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shows {
-    /// The answer to the create shows the token and the host.
+    /// Only the answer to the create shows the token and the host.
     Create,
-    /// Nothing but a read shows them.
+    /// Only a read shows them.
     Read,
-    /// Nothing shows them.
+    /// No answer shows them.
     Nothing,
-    /// Everything shows that there is none.
+    /// Every answer shows them as null.
     Null,
 }
 
@@ -62,7 +62,7 @@ impl Vaults {
         Self::with(world, shows, &[vault()])
     }
 
-    /// With other types beside the cloud's, a vault among them.
+    /// Adds types to the cloud of a world, a vault among them, and returns the provider that has them.
     pub(crate) fn with(world: &mut World, shows: Shows, types: &[TypeSchema]) -> Arc<dyn Provider> {
         let mut schema = (*world.cloud.schema).clone();
         let types = types.iter().map(|ty| (ty.name.clone(), Arc::new(ty.clone())));
@@ -107,7 +107,8 @@ impl Provider for Vaults {
         self.cloud.find(ty, create).await
     }
 
-    /// A drain puts the whole object, and a fingerprint is nothing to put.
+    /// Performs a call. The drain of a vault sends the whole vault, so a delete is rejected if it has a
+    /// fingerprint in the place of a secret.
     async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error> {
         if call.ty == "vault" && matches!(call.phase.kind, engine::journal::ProgramKind::Delete) {
             let live = call.live.into_iter().flat_map(Attributes::values);
@@ -143,7 +144,7 @@ pub(crate) fn attribute(world: &World, ty: &str, name: &str) -> Option<Value> {
 const VAULT: &str = "[variable.pw]\ntype = \"string\"\nsensitive = true\n\
      [resource.vault.v]\nname = \"v\"\nsecret = \"${var.pw}\"\nhidden = \"${var.pw}\"\n";
 
-/// The activation's answer shows no token, and it is not lost for that.
+/// The answer to the activation does not show the token. The run still has it from the create, or reads it.
 #[tokio::test(start_paused = true)]
 async fn a_token_that_is_shown_once_is_there_for_the_whole_run() {
     for shows in [Shows::Create, Shows::Read] {
@@ -157,7 +158,8 @@ async fn a_token_that_is_shown_once_is_there_for_the_whole_run() {
     }
 }
 
-/// What the plan says to be known after apply is not null because nobody has shown it.
+/// The plan says that an attribute is known after apply, and no answer shows it. The step that needs it
+/// fails, and does not send null.
 #[tokio::test(start_paused = true)]
 async fn what_no_answer_shows_is_not_null() {
     let spec = "[resource.vault.v]\nname = \"v\"\n\
@@ -176,7 +178,7 @@ async fn what_no_answer_shows_is_not_null() {
     }
 }
 
-/// An output shows what there is, and stops nothing.
+/// An output of an attribute that no answer shows is null, and the run does not fail.
 #[tokio::test(start_paused = true)]
 async fn an_output_of_what_no_answer_shows_is_null() {
     let mut world = World::new();
@@ -189,7 +191,8 @@ async fn an_output_of_what_no_answer_shows_is_null() {
     assert_eq!(names, [("host", &Value::Null), ("name", &Value::string("v"))]);
 }
 
-/// The state has fingerprints of what the drain is to send.
+/// The state has only fingerprints of the secrets that a drain sends. The run drains and deletes the vault
+/// all the same.
 #[tokio::test(start_paused = true)]
 async fn what_has_secrets_is_drained_and_deleted() {
     let mut world = World::new();
@@ -205,7 +208,8 @@ async fn what_has_secrets_is_drained_and_deleted() {
     assert!(!state.contains("hunter2"), "{state}");
 }
 
-/// What a drain left out, nobody knows any more: it is sent again if the object stays after all.
+/// Nobody knows the value of an attribute that a drain left out. If the vault stays after all, an update
+/// sends the attribute again.
 #[tokio::test(start_paused = true)]
 async fn what_a_drain_left_out_is_sent_again() {
     let mut world = World::new();
@@ -220,7 +224,7 @@ async fn what_a_drain_left_out_is_sent_again() {
     converges(&world, VAULT).await;
 }
 
-/// The changes of a plan, a line for each.
+/// Returns the changes of a plan, a line for each.
 async fn planned(world: &World, spec: &str) -> Vec<String> {
     let (plan, ..) = world.plan(spec).await;
     let changes = plan.changes.iter().filter(|it| it.action != engine::plan::Action::NoOp);
@@ -231,7 +235,7 @@ async fn planned(world: &World, spec: &str) -> Vec<String> {
     changes.collect()
 }
 
-/// As `plumb state mv` does.
+/// Moves an object to another address, as `plumb state mv` does.
 async fn move_to(world: &World, from: &str, to: &str) {
     let opened = Session::open(&world.store, &holder(), Duration::ZERO, &world.host, None).await;
     let mut session = opened.unwrap();
@@ -240,7 +244,8 @@ async fn move_to(world: &World, from: &str, to: &str) {
     session.close().await.unwrap();
 }
 
-/// A text that holds a token of the API's is known to the run that made it alone.
+/// Only the run that made the vault knows a text that contains its token. Later plans take the text for
+/// unchanged while the values that it is made of, and its expression, stay the same.
 #[tokio::test(start_paused = true)]
 async fn what_is_made_of_a_token_is_as_it_was_while_what_it_is_made_of_is() {
     let mut world = World::new();
@@ -258,12 +263,12 @@ async fn what_is_made_of_a_token_is_as_it_was_while_what_it_is_made_of_is() {
     let state = serde_json::to_string(&world.state().await).unwrap();
     assert!(!state.to_lowercase().contains("token of"), "{state}");
 
-    // An address is no part of it.
+    // Another address of the vault does not change the text.
     move_to(&world, "vault.v", "vault.other").await;
     assert_eq!(planned(&world, &spec.replace("vault.v", "vault.other")).await, [""; 0]);
     move_to(&world, "vault.other", "vault.v").await;
 
-    // What else changes goes out without it, where a call sends what changes.
+    // An update that sends only what changes does not need the text; an update that sends all does.
     let more = spec.replace("name = \"w\"", "name = \"w\"\nworkers = 2");
     assert_eq!(planned(&world, &more).await, ["update vault.w workers"]);
     assert_eq!(apply(&world, &provider, &more).await, [""; 0]);
@@ -279,7 +284,7 @@ async fn what_is_made_of_a_token_is_as_it_was_while_what_it_is_made_of_is() {
         "{refused:?}"
     );
 
-    // What it is made of is another, or the expression is.
+    // The text changes if one of its values or its expression does.
     for (from, to) in [("/${var.pw}", "/"), ("upper", "lower"), ("//", "/")] {
         let other = spec.replace(from, to);
         assert_eq!(planned(&world, &other).await, ["update unit.u secret"], "{to}");
@@ -288,7 +293,7 @@ async fn what_is_made_of_a_token_is_as_it_was_while_what_it_is_made_of_is() {
     assert_eq!(planned(&world, spec).await, ["update unit.u secret"]);
     world.variables.insert("pw".to_owned(), "hunter2".to_owned());
 
-    // Somebody gave it another value.
+    // Somebody gave the unit another secret.
     let change = |to: Value| {
         let mut shared = world.cloud.shared.lock().unwrap();
         let (_, unit) = shared.objects.iter_mut().find(|((ty, _), _)| &**ty == "unit").unwrap();

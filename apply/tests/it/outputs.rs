@@ -1,4 +1,4 @@
-//! Outputs of secrets: what the state keeps of them, whichever run made the objects.
+//! Outputs that contain secrets, and the values that the state keeps of them.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use provider_port::Provider;
 use crate::one_time_secrets::{Shows, Vaults, vault};
 use crate::world::World;
 
-/// A secret that users give, and one that an API shows once.
+/// A spec with a secret from a variable, and a vault, whose token the API shows once.
 const SPEC: &str = r#"
 [variable.word]
 type = "string"
@@ -48,12 +48,12 @@ impl Run {
         self.world.plan_through(&providers, spec, &Options::default()).await.0
     }
 
-    /// What the state has of the only output.
+    /// Returns the value that the state has for the only output.
     async fn kept(&self) -> Value {
         self.world.state().await.outputs["o"].value.value().unwrap()
     }
 
-    /// What a plan does about the only output.
+    /// Returns the action that a plan has for the only output.
     async fn action(&self, spec: &str) -> Action {
         self.plan(spec).await.outputs["o"].action
     }
@@ -63,8 +63,8 @@ fn with_output(value: &str) -> String {
     format!("{SPEC}[output.o]\nvalue = '{value}'\nsensitive = true\n")
 }
 
-/// The plan after an apply is empty, whether the output came with its object or later, and the state
-/// keeps a fingerprint.
+/// The plan after an apply is empty, whether the output came with its object or later. The state has a
+/// fingerprint of the secret.
 #[tokio::test(start_paused = true)]
 async fn an_output_of_a_secret_settles_at_once() {
     for value in [
@@ -91,7 +91,7 @@ async fn an_output_of_a_secret_settles_at_once() {
     }
 }
 
-/// One that stays needs nothing at apply that would have to stand in a plan file.
+/// The plan of an output that stays holds no secret, because the apply does not need it.
 #[tokio::test(start_paused = true)]
 async fn an_output_that_stays_holds_nothing() {
     let run = Run::new();
@@ -105,7 +105,7 @@ async fn an_output_that_stays_holds_nothing() {
     assert!(kept.same(&run.kept().await));
 }
 
-/// What was open before is not kept in the place of a secret.
+/// An output was a plain text, and becomes a text around a secret. The state has the new text, sealed.
 #[tokio::test(start_paused = true)]
 async fn an_output_that_becomes_a_text_around_a_secret_is_sealed() {
     let run = Run::new();
@@ -119,7 +119,7 @@ async fn an_output_that_becomes_a_text_around_a_secret_is_sealed() {
     assert_eq!(run.action(&spec).await, Action::NoOp);
 }
 
-/// A run that draws the secret anew knows what is made of it.
+/// A run replaces the vault, so its token changes, and the text around the token with it.
 #[tokio::test(start_paused = true)]
 async fn a_text_around_a_secret_changes_with_it() {
     let run = Run::new();
@@ -132,7 +132,7 @@ async fn a_text_around_a_secret_changes_with_it() {
     assert_eq!(run.action(&spec).await, Action::NoOp);
 }
 
-/// A saved plan leaves what it had nothing to do with as another run made it.
+/// A saved plan does not change an output. It leaves the output as another run has changed or removed it.
 #[tokio::test(start_paused = true)]
 async fn an_output_that_stays_is_not_written_by_a_saved_plan() {
     let mut run = Run::new();
@@ -152,7 +152,7 @@ async fn an_output_that_stays_is_not_written_by_a_saved_plan() {
     let idle = run.plan(&spec(2)).await;
     assert!(idle.is_empty());
     run.apply(variable, &Options::default()).await;
-    // Whether it is refused or does nothing, what is gone stays gone.
+    // The saved plan may be refused or do nothing: the removed output does not come back.
     drop(run.world.apply_saved(&idle).await);
     assert!(run.world.state().await.outputs.is_empty());
 }

@@ -1,4 +1,5 @@
-//! Saved plans, and what another run has done since with the objects that they end, show or give names to.
+//! Saved plans, and changes by another run since then: of objects that the plan deletes or shows in an
+//! output, and of names that it gives.
 
 use engine::plan::input::{Options, Target};
 use engine::value::Value;
@@ -12,7 +13,8 @@ const IMAGE: &str = "[resource.image.i]\nname = 'i'\nkind = 'thin'\n";
 
 const OTHER: &str = "[resource.disk.other]\nname = 'other'\nsize = 1\nzone = 'eu'\n";
 
-/// What a plan of `planned` says once `meanwhile` was applied; nothing where it goes.
+/// Applies a saved plan of `planned` after `meanwhile` was applied. Returns the reason of its refusal, or an
+/// empty text if it was applied.
 async fn overtaken(before: &str, planned: &str, meanwhile: &str) -> String {
     let world = World::new();
     world.apply(before).await.unwrap();
@@ -27,7 +29,8 @@ async fn overtaken(before: &str, planned: &str, meanwhile: &str) -> String {
     error.strip_prefix("stale plan: ").map_or(error.clone(), str::to_owned)
 }
 
-/// The API might let it go, and the unit would be left with an image that is not there.
+/// A saved plan deletes or replaces an image that a unit has come to use since. The plan is refused: the API
+/// might delete the image, and the unit would have one that does not exist.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_ends_nothing_that_another_run_has_come_to_use() {
     let uses = |image: &str| format!("{UNIT}image_id = '{image}'\n");
@@ -38,13 +41,13 @@ async fn a_saved_plan_ends_nothing_that_another_run_has_come_to_use() {
             assert_eq!(why, own, "{used}");
         }
     }
-    // One that was there comes to use it.
+    // A unit that existed before comes to use the image.
     let before = format!("{IMAGE}{UNIT}");
     let why = overtaken(&before, UNIT, &format!("{IMAGE}{}", uses("${image.i.id}"))).await;
     assert_eq!(why, "image.i is used by now, by unit.u");
 }
 
-/// Whoever made the plan knew of those, and what another run has let go of is in nobody's way.
+/// A saved plan is applied if it knew that the image is used, also if another run has ended the use since.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_ends_what_it_knew_to_be_used() {
     let both = format!("{IMAGE}{UNIT}image_id = '${{image.i.id}}'\n");
@@ -58,7 +61,7 @@ async fn a_saved_plan_ends_what_it_knew_to_be_used() {
     assert_eq!(overtaken(&beside, UNIT, &format!("{IMAGE}{UNIT}")).await, "");
 }
 
-/// What it was to show is not there any more, or is something else.
+/// A saved plan is refused if its output shows an object that another run has changed or deleted.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_shows_nothing_of_what_another_run_has_changed() {
     let known = "[output.o]\nvalue = '${unit.u.workers}'\n";
@@ -76,7 +79,8 @@ async fn a_saved_plan_shows_nothing_of_what_another_run_has_changed() {
     }
 }
 
-/// Nor of what somebody has changed at the API, or has put another object in the place of.
+/// A saved plan is refused if its output shows an object that somebody has changed at the API, or that was
+/// replaced.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_shows_nothing_of_what_is_another_object() {
     let world = World::new();
@@ -105,7 +109,8 @@ async fn a_saved_plan_shows_nothing_of_what_is_another_object() {
     converges(&world, &planned).await;
 }
 
-/// The first of its calls would be done, and the second be refused by the API.
+/// A saved plan is refused if another address has taken a name that it gives. Its first call would succeed,
+/// and the API would refuse the second.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_takes_no_name_that_another_address_has_taken() {
     let key = |address: &str, name: &str| format!("[resource.key.{address}]\nname = '{name}'\n");
@@ -113,19 +118,20 @@ async fn a_saved_plan_takes_no_name_that_another_address_has_taken() {
     let planned = format!("{OTHER}{mine}");
     let why = "key.theirs: nothing was planned, now delete";
     assert_eq!(overtaken("[local]\n", &planned, &theirs).await, why);
-    // One that was there is given the name, by another run.
+    // Another run gives the name to a key that existed before.
     let planned = format!("{planned}{}", key("theirs", "t"));
     let why = "key.theirs: nothing was planned, now update";
     assert_eq!(overtaken(&key("theirs", "t"), &planned, &theirs).await, why);
-    // Names that pass from one to the other are the plan's own doing.
+    // The plan itself passes a name from one key to the other.
     let swapped = format!("{}{mine}", key("theirs", "t"));
     assert_eq!(overtaken(&theirs, &swapped, &theirs).await, "");
-    // Of disks there may be two of one name.
+    // The names of disks are not unique.
     let disk = OTHER.replace("resource.disk.other", "resource.disk.mine");
     assert_eq!(overtaken("[local]\n", &disk, OTHER).await, "");
 }
 
-/// What the state says of a name is older than what the plan saw: its bearer is gone, or is called otherwise.
+/// A saved plan takes a name that a key has in the state, because the plan saw that the key is gone or has
+/// another name.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_takes_a_name_that_it_saw_to_be_free() {
     let key = |address: &str, name: &str| format!("[resource.key.{address}]\nname = '{name}'\n");
@@ -152,8 +158,8 @@ async fn a_saved_plan_takes_a_name_that_it_saw_to_be_free() {
     }
 }
 
-/// Whoever made it saw the doubt. What it does must not go by what becomes of that, and a plan that does nothing says
-/// that all agrees.
+/// A saved plan with a doubt is applied if nothing in it depends on the outcome of that call. A plan without
+/// steps is refused, because it says that the live objects agree with the spec.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_goes_beside_a_doubt_that_it_does_not_go_by() {
     let disk = OTHER.replace("other", "d");

@@ -1,5 +1,5 @@
-//! Programs of several phases, and phases that wait: what a run left undone is done by the next one,
-//! also where the object does not show it.
+//! Programs of several phases, and phases that wait: the next run does the phases that a run left undone,
+//! also if the live object does not show that they are missing.
 
 use engine::plan::facts::prior::stored_attributes;
 use engine::plan::{Action, Reason};
@@ -19,7 +19,7 @@ fn larger(spec: &str) -> String {
     spec.replace("size = 1", "size = 2")
 }
 
-/// How often the only host was started.
+/// Returns the number of starts of the only host.
 fn starts(world: &World) -> i64 {
     let shared = world.cloud.shared.lock().unwrap();
     let (_, host) = shared.objects.iter().find(|((ty, _), _)| &**ty == "host").unwrap();
@@ -32,7 +32,7 @@ async fn progress(world: &World) -> Progress {
     entries.last().unwrap().progress.clone()
 }
 
-/// A host of which the third call, the start, went wrong.
+/// Returns a world with a host whose third call, the start, had a fault.
 async fn half_started(fault: Fault) -> World {
     let world = World::new();
     world.cloud.strike(2, fault);
@@ -53,7 +53,7 @@ async fn a_start_that_was_refused_is_made_by_the_next_run() {
     assert_eq!(starts(&world), 1);
 }
 
-/// Nothing shows whether it was started, so it is started again.
+/// The run cannot tell whether the host was started, so the host is started again.
 #[tokio::test(start_paused = true)]
 async fn a_start_whose_answer_was_lost_is_made_again() {
     for (fault, times) in [(Fault::LostBefore, 1), (Fault::LostAfter, 2)] {
@@ -63,8 +63,9 @@ async fn a_start_whose_answer_was_lost_is_made_again() {
     }
 }
 
-/// What an API computes of an object that is half made may be of what it is so far. What shows nothing of
-/// that stands: a unit that came to depend on it would be replaced.
+/// An API may compute attributes of a half-made disk from its temporary values, so the plan takes them for
+/// not known. An attribute that shows no sign of that stays known: otherwise, a unit that depends on it
+/// would be replaced.
 #[tokio::test(start_paused = true)]
 async fn what_depends_on_a_half_made_object_waits_for_what_it_comes_to_be() {
     let mut world = World::new();
@@ -166,8 +167,8 @@ async fn a_crash_at_any_write_of_a_change_leaves_nothing_undone() {
     }
 }
 
-/// A server that executes a change twice may refuse the second time: also after a refusal there is a
-/// start, whether the change is wanted still or not.
+/// A change was refused or half done, and the next spec takes it back. The host is started all the same,
+/// because a server that executes a change twice may refuse only the second execution.
 #[tokio::test(start_paused = true)]
 async fn a_change_that_was_refused_or_half_done_and_is_taken_back_is_followed_by_a_start() {
     for call in [0, 1] {
@@ -185,7 +186,7 @@ async fn a_change_that_was_refused_or_half_done_and_is_taken_back_is_followed_by
     }
 }
 
-/// What is wanted differently meanwhile goes with what was left.
+/// The next run does a new change together with the phases that a run left undone.
 #[tokio::test(start_paused = true)]
 async fn what_is_left_is_done_with_another_change() {
     let world = half_started(Fault::Refused).await;
@@ -198,7 +199,7 @@ async fn what_is_left_is_done_with_another_change() {
     assert_eq!(starts(&world), before + 1);
 }
 
-/// Whoever needs what is not ready yet waits for it, in this run and in the next.
+/// A key needs a site that is not ready. The key waits for the site, in this run and in the next ones.
 #[tokio::test(start_paused = true)]
 async fn nothing_is_made_from_what_is_not_ready() {
     for lost in [false, true] {
@@ -223,7 +224,7 @@ async fn nothing_is_made_from_what_is_not_ready() {
 #[tokio::test(start_paused = true)]
 async fn a_crash_during_a_wait_is_followed_by_the_wait() {
     let world = World::new();
-    // The intent is written, the answer is not.
+    // The record of the call is written, and the record of its answer is not.
     world.store.fail_after(Some(2));
     assert!(world.apply(SITE).await.is_err());
     world.store.fail_after(None);
@@ -234,7 +235,7 @@ async fn a_crash_during_a_wait_is_followed_by_the_wait() {
     converges(&world, SITE).await;
 }
 
-/// Nothing was lost with it, and it is somebody's data.
+/// A site whose wait failed is retained: the site is complete, and may have somebody's data.
 #[tokio::test(start_paused = true)]
 async fn what_only_waits_is_retained() {
     let spec = "[resource.site.s]\nname = \"s\"\nlifecycle = { retain = true }\n";
@@ -245,7 +246,7 @@ async fn what_only_waits_is_retained() {
     assert_eq!(world.cloud.names("site"), ["s"]);
 }
 
-/// A cloud where a key is made and changed by its zone alone, and no API knows its `force`.
+/// Returns a world where an update of a key sends only its zone, and where no API knows its `force`.
 fn with_force() -> World {
     let mut world = World::new();
     world.cloud.change_type("key", |key| {
@@ -266,7 +267,7 @@ async fn force(world: &World) -> Value {
     stored_attributes(&object.attributes, schema).unwrap()["force"].clone()
 }
 
-/// It lives in the spec and the state, for a delete to be sent with it.
+/// The state has the value of `force` from the spec, so that a delete can be sent with it.
 #[tokio::test(start_paused = true)]
 async fn what_no_api_knows_is_in_the_state_whatever_a_phase_sends() {
     let world = with_force();
@@ -277,7 +278,7 @@ async fn what_no_api_knows_is_in_the_state_whatever_a_phase_sends() {
     assert_eq!(force(&world).await, Value::string("yes"));
     converges(&world, &spec("no")).await;
     assert_eq!(force(&world).await, Value::string("no"));
-    // Nothing shows with which one a change whose answer was lost was made.
+    // The answer to an update is lost, and no read shows the `force` with which it was made.
     world.cloud.strike(0, Fault::LostAfter);
     converges(&world, &spec("yes").replace("eu", "us")).await;
     assert_eq!(force(&world).await, Value::string("yes"));

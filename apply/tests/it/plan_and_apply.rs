@@ -1,4 +1,4 @@
-//! Whole lives of specs: plan texts and what the cloud was asked to do.
+//! Whole lives of specs: the texts of their plans, and the calls that the cloud gets.
 
 use engine::plan::Action;
 use engine::plan::input::{Mode, Options, Target};
@@ -187,7 +187,7 @@ async fn an_empty_key_is_refused_and_one_that_is_there_is_read() {
     let spec = |keys: &str| format!("[resource.value.v]\nfor_each = [{keys}]\ninput = \"x\"\n");
     let text = world.plan_text(&spec("\"a\", \"\"")).await;
     assert_eq!(text, "error:2: for_each cannot be used\n");
-    // An earlier version made objects for such keys, and its states and journals are read.
+    // An earlier version of Plumb made objects for such keys, and its states and journals can be read.
     let text = serde_json::to_string("value.v[\"\"]").unwrap();
     let address: engine::address::Address = serde_json::from_str(&text).unwrap();
     assert_eq!(serde_json::to_string(&address).unwrap(), text);
@@ -306,7 +306,8 @@ async fn targets_take_their_dependencies_along() {
     );
 }
 
-/// An instance that is left out takes along the instances that refer to it, and not their neighbours.
+/// A plan that leaves an instance out also leaves out the instances that refer to it, and not their
+/// neighbours.
 #[tokio::test(start_paused = true)]
 async fn what_is_left_out_takes_along_the_instances_that_refer_to_it() {
     let spec = r#"
@@ -523,7 +524,7 @@ async fn too_many_instances_are_refused_at_their_line() {
     assert_eq!(text, "error:16: this spec has too many instances\n");
 }
 
-/// A plan shows what follows from a condition of `lifecycle`, so one over a secret would show it.
+/// A plan shows what follows from a condition of `lifecycle`, so a condition on a secret is refused.
 #[tokio::test(start_paused = true)]
 async fn conditions_of_lifecycle_are_no_secret() {
     for word in ["enabled", "retain", "prevent_destroy", "create_before_destroy"] {
@@ -548,7 +549,8 @@ fn of_site(world: &World, name: &str) -> Value {
     site.1[name].clone()
 }
 
-/// What nobody manages and only a read shows is sent along as it is, where an API takes whole objects.
+/// An update sends the whole site. It also sends the note, which the spec does not manage and only a read
+/// shows, as it is.
 #[tokio::test(start_paused = true)]
 async fn a_note_of_somebody_else_is_kept() {
     let spec = "[resource.site.s]\nname = \"s\"\nsize = 1\n";
@@ -559,7 +561,7 @@ async fn a_note_of_somebody_else_is_kept() {
     assert_eq!(of_site(&world, "note"), Value::string("of somebody"));
 }
 
-/// An ignored secret is not sent with another change, and whoever needs it gets what is live.
+/// The spec ignores changes of a secret. The live secret stays, and a login that uses it gets the live value.
 #[tokio::test(start_paused = true)]
 async fn an_ignored_secret_stays_as_it_is() {
     let variable = "[variable.word]\ntype = \"string\"\nsensitive = true\n";
@@ -577,7 +579,8 @@ async fn an_ignored_secret_stays_as_it_is() {
     assert_eq!(login.1["password"], Value::string("rotated"));
 }
 
-/// JSON has no sets, so what a state has of one is a list.
+/// A set in a value of any type does not change from plan to plan, although the state has it as a list,
+/// because JSON has no sets.
 #[tokio::test(start_paused = true)]
 async fn a_set_in_a_value_of_any_type_is_the_same_in_each_plan() {
     for given in [

@@ -1,4 +1,4 @@
-//! Types with more than one program: which one is run follows from the object as it is planned.
+//! Types with more than one program: the planned object decides which program is run.
 
 use engine::expression::parse::{Dialect, expression};
 use engine::plan::input::{Options, Target};
@@ -6,7 +6,7 @@ use engine::plan::input::{Options, Target};
 use crate::cloud::Fault;
 use crate::world::{World, converges};
 
-/// A cloud whose images of one kind are made by calls of their own.
+/// Returns a world where images of the kind `disk-1` have a create program of their own.
 fn world() -> World {
     let mut world = World::new();
     world.cloud.change_type("image", |image| {
@@ -55,7 +55,7 @@ async fn a_program_that_is_chosen_by_a_secret_is_refused() {
     assert_eq!(said.iter().map(|it| it.help.as_deref()).collect::<Vec<_>>(), [Some(help)]);
 }
 
-/// What the spec leaves to the API is no answer.
+/// The spec leaves the kind to the API, so the plan does not choose the program of a kind.
 #[tokio::test(start_paused = true)]
 async fn what_the_api_fills_in_chooses_no_program() {
     let mut world = world();
@@ -68,7 +68,7 @@ async fn what_the_api_fills_in_chooses_no_program() {
 
 const HOST: &str = "[resource.host.h]\nname = \"h\"\nsize = 1\n";
 
-/// A cloud that starts a host again where its size changes, and only there.
+/// Returns a world where an update of a host starts it again only if the size changes.
 fn resizing() -> World {
     let mut world = World::new();
     world.cloud.change_type("host", |host| {
@@ -97,7 +97,8 @@ async fn a_program_is_chosen_by_what_changes() {
     converges(&world, &sized).await;
 }
 
-/// The size is changed, and the host is not started yet. Nothing differs any more, and the start is due.
+/// A run changed the size of a host, and could not start it. No attribute differs any more, and the next
+/// plan has the start.
 #[tokio::test(start_paused = true)]
 async fn a_begun_program_is_finished_though_nothing_differs_any_more() {
     let world = resizing();
@@ -110,7 +111,8 @@ async fn a_begun_program_is_finished_though_nothing_differs_any_more() {
     converges(&world, &sized).await;
 }
 
-/// The size is wanted no more as it was: it is not sent again, and what was begun to be stopped is started.
+/// A change of the size was refused, and the next spec has the old size and another name. The plan does not
+/// send the size again; it starts the host and sends the name.
 #[tokio::test(start_paused = true)]
 async fn a_begun_program_sends_no_more_before_another_one() {
     let world = resizing();

@@ -5,7 +5,8 @@ use engine::plan::{Action, Reason};
 
 use crate::world::World;
 
-/// What goes because its block got a `for_each`, or lost it, never lost a key.
+/// A block gets a `for_each`, or loses it. The reason for the delete of the old object is that change of the
+/// block, and not a lost key.
 #[tokio::test(start_paused = true)]
 async fn what_its_block_became_is_the_reason() {
     let one = "[resource.disk.d]\nname = \"d\"\nsize = 10\nzone = \"eu\"\n";
@@ -20,7 +21,7 @@ async fn what_its_block_became_is_the_reason() {
     }
 }
 
-/// A block with instances is no instance: which there are is said.
+/// A replace must name an instance of a block with `for_each`. The help lists the instances.
 #[tokio::test(start_paused = true)]
 async fn a_replace_of_all_instances_names_them() {
     let world = World::new();

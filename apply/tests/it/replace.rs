@@ -1,5 +1,5 @@
-//! Replaces in every order, with one call failing at each place: the next run finishes what was
-//! begun, forwards, backwards or to the end, and a stranger's objects stay as they are.
+//! Replaces in every order, with a fault in each of their calls. The next run applies the new spec, applies
+//! the old spec, or destroys everything, and a stranger's objects stay as they are.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::world::{DISK, SERVED, World, converges};
 
 const FAULTS: [Fault; 3] = [Fault::Refused, Fault::LostBefore, Fault::LostAfter];
 
-/// A change of a spec, and the names of what is there before and after it.
+/// A change of a spec, and the names of the live objects before and after it.
 struct Case {
     before: &'static str,
     after: String,
@@ -25,7 +25,8 @@ struct Case {
     images: [&'static [&'static str]; 2],
 }
 
-/// What a stranger has, under names that are not unique.
+/// Makes a stranger's disk, unit and image, and returns their ids and attributes. The disk and the unit have
+/// names that specs use, too.
 fn strangers(world: &World) -> Vec<(ObjectId, Attributes)> {
     let name = |text| [("name", Value::string(text))];
     let ids = [
@@ -62,7 +63,7 @@ fn names_are(world: &World, case: &Case, side: usize, what: &str) {
     }
 }
 
-/// Where a run goes after the one that failed.
+/// The goal of the run after the one that failed.
 #[derive(Clone, Copy, Debug)]
 enum Then {
     Forwards,
@@ -70,7 +71,8 @@ enum Then {
     Away,
 }
 
-/// Fails the `n`-th mutating call of the change, then goes on. Says whether there was such a call.
+/// Gives the `n`-th mutating call of the change a fault, counted from 0, and then runs again. Returns true
+/// if there was such a call.
 async fn fail_at(case: &Case, fault: Fault, n: u64, then: Then) -> bool {
     let what = format!("{fault:?} at call {n}, then {then:?}");
     let world = World::new();
@@ -261,7 +263,7 @@ kind = "y"
 name = "u"
 image_id = "${image.a.id}"
 "#;
-    // The first one goes, the second one takes its name and becomes another kind.
+    // `image.a` is deleted, and `image.b` takes its name and gets another kind.
     let after = r#"
 [resource.image.b]
 name = "one"
@@ -291,7 +293,7 @@ async fn what_a_failed_replace_left_goes_after_its_users_and_before_the_name() {
     };
     let world = World::new();
     world.apply(&spec("one")).await.unwrap();
-    // The new image is made; the unit refuses to follow it.
+    // The new image is made, and the update of the unit is refused.
     world.cloud.strike(1, Fault::Refused);
     world.apply(&spec("two")).await.unwrap();
     let text = world.plan_text(&spec("two")).await;
@@ -346,7 +348,7 @@ s2 = forget disk.d after s1
 s3 = update unit.u (unit-2) after s1
 ";
     assert_eq!(world.plan_text(&spec("us")).await, expected);
-    // Until there is a new one, the old one is in service.
+    // While there is no new disk, the old one is in service.
     world.cloud.strike(0, Fault::Refused);
     assert_eq!(world.apply(&spec("us")).await.unwrap().failures.len(), 1);
     assert_eq!(world.plan_text(&spec("eu")).await, "");
@@ -370,14 +372,15 @@ async fn a_replace_that_stopped_after_its_create_goes_on() {
     let world = World::new();
     world.apply(SERVED).await.unwrap();
     let other = SERVED.replace("thin", "full");
-    // The new image is made, and its user does not follow.
+    // The new image is made, and the update of its user is refused.
     world.cloud.strike(1, Fault::Refused);
     world.apply(&other).await.unwrap();
     converges(&world, &other).await;
     assert_eq!(world.cloud.names("image"), ["base"]);
 }
 
-/// A rule of deletes keeps the old object of a replace as well, and one that cannot be evaluated gives no leave.
+/// A rule on deletes also refuses a replace, which deletes the old object. A rule that cannot be evaluated
+/// refuses the delete and the replace, too.
 #[tokio::test(start_paused = true)]
 async fn a_rule_of_deletes_holds_for_a_replace() {
     for (assert, said) in [
@@ -407,7 +410,7 @@ async fn a_rule_of_deletes_holds_for_a_replace() {
     }
 }
 
-/// An API that deletes no image which a unit names.
+/// Returns a world whose API does not delete an image that a unit names.
 fn holding() -> World {
     let mut world = World::new();
     let mut schema = (*world.cloud.schema).clone();
@@ -428,7 +431,8 @@ name = "u"
 image_id = "${image.base.id}"
 "#;
 
-/// What uses it lets go only once there is another one, so no apply could do it.
+/// The unit gives up the old image only once a new image exists, so no apply could delete the old one first.
+/// The plan is refused.
 #[tokio::test(start_paused = true)]
 async fn what_is_held_until_there_is_another_is_not_deleted_first() {
     let world = holding();
@@ -439,12 +443,13 @@ async fn what_is_held_until_there_is_another_is_not_deleted_first() {
     let help = "remove create_before_destroy from image.base: the new object is then created first";
     let summary = "image.base cannot be deleted before its replacement exists";
     assert_eq!(errors, [(summary, Some(help))]);
-    // The way out is one.
+    // The way out that the help names works.
     let first = other.replace("lifecycle = { create_before_destroy = false }", "");
     converges(&world, &first).await;
 }
 
-/// Nobody makes it name another one, so the API would refuse the delete in each apply.
+/// A retained object names the image, and no run changes that object any more. The API would refuse the
+/// delete of the image in each apply, so the plan is refused.
 #[tokio::test(start_paused = true)]
 async fn what_an_object_names_that_is_let_go_is_not_deleted() {
     let retain = "lifecycle = { retain = true }\n";
@@ -457,12 +462,12 @@ async fn what_an_object_names_that_is_let_go_is_not_deleted() {
     };
     let summary = "image.base cannot be deleted while a retained object refers to it";
     assert_eq!(said(&world.plan_with(&one, &destroying).await.1), [summary]);
-    // So does the object that a replace leaves alone.
+    // The old object that a replace retains also names the image.
     let replaced = one.replace("\"one\"", "\"two\"").replace("name = \"u\"", "name = \"v\"");
     let forced = Options { replace: vec!["unit.u".parse().unwrap()], ..Options::default() };
     let found = said(&world.plan_with(&replaced, &forced).await.1);
     assert!(found.iter().any(|it| it == summary), "{found:?}");
-    // Both ways out are one.
+    // Both ways out work: to retain the image, too, and to leave it out.
     let both = one.replace("lifecycle = { create_before_destroy = false }\n", retain);
     assert_eq!(said(&world.plan_with(&both, &destroying).await.1), [""; 0]);
     let options =
@@ -471,8 +476,8 @@ async fn what_an_object_names_that_is_let_go_is_not_deleted() {
     assert!(!found.has_errors(), "{found:?}");
 }
 
-/// A reference that left the spec together with what it named: nobody takes it away, so the API would refuse the
-/// delete in each apply.
+/// A reference left the spec together with the image that it named, so no run clears it. The API would
+/// refuse the delete of the image in each apply, so the plan is refused.
 #[tokio::test(start_paused = true)]
 async fn what_an_object_names_that_stays_is_not_deleted() {
     let world = holding();
@@ -484,7 +489,7 @@ async fn what_an_object_names_that_stays_is_not_deleted() {
         let errors: Vec<_> = said.iter().map(|it| &*it.summary).collect();
         assert_eq!(errors, [summary], "{said:?}");
     }
-    // The ways out are some.
+    // There are two ways out: to leave the image out, and to clear the reference.
     let options = Options {
         excludes: vec![Target::Block("image.base".parse().unwrap())],
         ..Options::default()
@@ -494,7 +499,8 @@ async fn what_an_object_names_that_stays_is_not_deleted() {
     assert_eq!(world.cloud.names("image"), [""; 0]);
 }
 
-/// Where the reference left the spec in an earlier run, it still keeps what it names.
+/// A reference left the spec in an earlier run, and the live unit still has it. The plan refuses to delete
+/// the image.
 #[tokio::test(start_paused = true)]
 async fn what_an_object_named_before_is_not_deleted_either() {
     let world = holding();
@@ -507,11 +513,12 @@ async fn what_an_object_named_before_is_not_deleted_either() {
     let silent = "The spec does not set `image_id`, so it stays as it is. \
                   The API refuses to delete an object that is referred to there.";
     assert_eq!(said, [Some(silent)]);
-    // What goes with it names nothing any more, and neither does what is made anew.
+    // The image can be deleted together with the unit that names it.
     world.apply("[local]\n").await.unwrap();
 }
 
-/// What lets go before that is in nobody's way, nor is what names it elsewhere.
+/// A replace deletes the image first if the unit gives it up before, is deleted before, or names it in an
+/// attribute that does not hold it.
 #[tokio::test(start_paused = true)]
 async fn what_is_let_go_in_time_is_deleted_first() {
     let world = holding();
@@ -530,7 +537,8 @@ async fn what_is_let_go_in_time_is_deleted_first() {
     converges(&world, alone).await;
 }
 
-/// Whatever forces a replace, what goes with the old object is said. Of data in it that is also refused.
+/// The plan of a replace names the loss that comes with the delete of the old object. Only a loss of data
+/// is also refused.
 #[tokio::test(start_paused = true)]
 async fn a_replace_names_what_is_lost_with_the_old_object() {
     let mut world = World::new();
@@ -552,7 +560,8 @@ fn made_first(zone: &str) -> String {
     )
 }
 
-/// Where names are not unique, the new object is whole before anything follows it, and the old one goes last.
+/// The names of disks are not unique. A replace that creates first makes the new disk whole, gives it to its
+/// user, and then deletes the old disk.
 #[tokio::test(start_paused = true)]
 async fn what_is_made_first_is_whole_before_the_old_one_goes() {
     let world = World::new();
@@ -566,7 +575,7 @@ async fn what_is_made_first_is_whole_before_the_old_one_goes() {
     s2 = update unit.u (unit-2) after s1
     s3 = delete disk.d (disk-1) after s1, s2
     ");
-    // Neither is it half made in the next run, when it could not be made whole in this one.
+    // If the activation of the new disk is refused, the next run also makes it whole before it goes on.
     world.cloud.strike(1, Fault::Refused);
     world.apply(&made_first("us")).await.unwrap();
     world.cloud.shared.lock().unwrap().faults.clear();
@@ -590,8 +599,8 @@ async fn what_is_made_first_is_whole_before_the_old_one_goes() {
     assert_eq!(world.cloud.names("disk"), ["d"]);
 }
 
-/// What a run could not make whole may be replaced itself, be gone, or be taken back: the one in service stays until
-/// there is another.
+/// A run could not make the new disk whole. The next spec replaces that disk or takes the change back, or the
+/// disk is gone: the old disk stays in service until another one is whole.
 #[tokio::test(start_paused = true)]
 async fn what_is_in_service_stays_until_another_one_is_whole() {
     for (zone, is_gone) in [("asia", false), ("eu", false), ("us", true), ("asia", true)] {

@@ -1,4 +1,5 @@
-//! `replace_triggered_by`: what fires, when, and that nothing forgets it.
+//! `replace_triggered_by`: the changes that trigger a replace, its order, and replaces that stay due until
+//! they are done.
 
 use engine::plan::Plan;
 use engine::plan::input::{Options, Target};
@@ -7,7 +8,8 @@ use state::Store as _;
 use crate::cloud::Fault;
 use crate::world::World;
 
-/// A value, another one made from it, and a unit that is replaced with what `trigger` names.
+/// Returns a spec with a value, a value made from it, an image, and a unit that is replaced if `trigger`
+/// changes.
 fn spec(n: u8, trigger: &str) -> String {
     format!(
         r#"
@@ -73,7 +75,7 @@ async fn a_replace_that_failed_is_planned_again() {
     for trigger in ["image.i", "image.i.name", "value.rel.output"] {
         let world = World::new();
         world.apply(&spec(1, trigger)).await.unwrap();
-        // The update of the image goes through; the drain of the unit does not.
+        // The update of the image succeeds, and the drain of the unit is refused.
         world.cloud.strike(1, Fault::Refused);
         let report = world.apply(&spec(2, trigger)).await.unwrap();
         let failed: Vec<String> = report.failures.iter().map(|f| f.address.to_string()).collect();
@@ -101,7 +103,7 @@ async fn a_replace_that_was_left_out_is_planned_later() {
     };
     world.apply_with(&spec(2, trigger), &options).await.unwrap();
     assert!(replaces(&plan(&world, &spec(2, trigger)).await));
-    // What is taken back needs no replace any more, in this plan or after it.
+    // A change that is taken back needs no replace any more, in this plan or after it.
     assert!(!replaces(&plan(&world, &spec(1, trigger)).await));
     world.apply_with(&spec(1, trigger), &options).await.unwrap();
     assert!(!replaces(&plan(&world, &spec(1, trigger)).await));
@@ -167,7 +169,7 @@ async fn what_is_declared_sensitive_is_sent() {
         assert!(!text.contains("hunter2"), "{text}");
         assert!(plan(&world, &spec).await.is_empty(), "{secret}");
     }
-    // The residual of what is not known yet is shown, so it may not hold one.
+    // A plan shows the residual of a value that is not known yet, so the residual may not hold a secret.
     for secret in ["sensitive(\"p\")", "local.l"] {
         let late = format!(
             "[local]\nl = '${{sensitive(\"p\")}}'\n[resource.unit.w]\nname = \"w\"\n\
@@ -178,7 +180,7 @@ async fn what_is_declared_sensitive_is_sent() {
     }
 }
 
-/// A create fires nothing, also where an earlier run began it.
+/// A create triggers no replace, also if an earlier run began the create.
 #[tokio::test(start_paused = true)]
 async fn to_finish_a_create_fires_nothing() {
     for trigger in ["image.i", "image.i.name", "image.i.id"] {

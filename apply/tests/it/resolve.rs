@@ -1,4 +1,4 @@
-//! What a person says about a call in doubt.
+//! Decisions of a person about a call in doubt.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::slow_cloud::Busy;
 use crate::world::{SERVED, World, converges, holder};
 use crate::write_only_attributes::LOGIN;
 
-/// The next mutating call is lost after its effect, and so is the look-up of it.
+/// Loses the answer to the next mutating call, and the next read, which would show its effect.
 fn lose_next(world: &World) {
     world.cloud.strike(0, Fault::LostAfter);
     world.cloud.fail_reads(1);
@@ -26,7 +26,7 @@ pub(crate) async fn open(world: &World) -> Session {
     Session::open(&world.store, &holder(), Duration::ZERO, &world.host, None).await.unwrap()
 }
 
-/// Says that the object of an address is the one with this id.
+/// Decides that the object of the call in doubt on an address is the one with this id.
 async fn adopt(
     world: &World,
     providers: &Providers,
@@ -41,7 +41,7 @@ async fn adopt(
     decided
 }
 
-/// A login whose new name is there, and nobody knows.
+/// Returns a world with a login whose rename had its effect and is in doubt, and the spec of the rename.
 async fn renamed_in_doubt() -> (World, String) {
     let mut world = World::new();
     world.variables.insert("pw".to_owned(), "old".to_owned());
@@ -52,7 +52,8 @@ async fn renamed_in_doubt() -> (World, String) {
     (world, renamed)
 }
 
-/// No answer shows a password: what the state knows of it stands, as in a look-up.
+/// No answer shows a password. An adopted login keeps the fingerprint that the state has of it, as a login
+/// does that the engine finds by itself.
 #[tokio::test(start_paused = true)]
 async fn what_is_adopted_keeps_what_no_answer_shows() {
     let (world, renamed) = renamed_in_doubt().await;
@@ -87,7 +88,7 @@ fn disks(names: &[&str]) -> String {
     names.iter().map(block).collect()
 }
 
-/// A create is in doubt, and the object that it made is the second of its type.
+/// Returns a world with the disk `disk-1`, and a create in doubt that made `disk-2`.
 async fn created_in_doubt() -> World {
     let world = World::new();
     world.apply(&disks(&["a"])).await.unwrap();
@@ -113,7 +114,8 @@ async fn what_a_create_made_is_adopted_unless_it_is_anothers() {
     assert_eq!(world.cloud.names("disk"), ["a", "b"]);
 }
 
-/// What a replace creates first is not the object that its address has.
+/// The create of a replace is in doubt. The old object, which the address has already, is not adopted as the
+/// object of that create.
 #[tokio::test(start_paused = true)]
 async fn what_its_own_address_has_is_not_what_a_create_made() {
     let world = World::new();
@@ -125,7 +127,7 @@ async fn what_its_own_address_has_is_not_what_a_create_made() {
     assert_eq!(error.to_string(), "image.base stands for this object already");
 }
 
-/// Two creates whose answers and look-ups were lost: `disk.a` and `disk.b`.
+/// Returns a world with two creates in doubt, whose answers and searches were lost: `disk.a` and `disk.b`.
 async fn two_created_in_doubt() -> World {
     let world = World::new();
     world.cloud.strike(0, Fault::LostAfter);
@@ -148,7 +150,8 @@ async fn what_another_lost_create_made_is_not_adopted() {
     assert_eq!(world.cloud.names("disk"), ["a", "b"]);
 }
 
-/// An older Plumb took such an object for another's: that is a doubt, and no end of every run.
+/// An older version of Plumb has given the object of the create of `disk.a` to `disk.b`. That create stays
+/// in doubt, and runs do not fail over it.
 #[tokio::test(start_paused = true)]
 async fn what_another_address_stands_for_leaves_a_create_in_doubt() {
     let world = two_created_in_doubt().await;

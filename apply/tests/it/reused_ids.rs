@@ -1,4 +1,4 @@
-//! An API that gives the id of what was deleted to what is made next.
+//! An API that gives the id of a deleted object to the next object.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::world::{DISK, World, converges};
 
 const NEXT: &str = "[resource.disk.e]\nname = \"e\"\nsize = 10\nzone = \"eu\"\n";
 
-/// One disk, whose id is the next one's if it goes first.
+/// Returns a world with one disk. The next disk gets the same id if this one is deleted first.
 async fn one_disk() -> World {
     World::counting(DISK).await
 }
@@ -48,7 +48,8 @@ async fn a_killed_delete_does_not_delete_what_got_its_id() {
     }
 }
 
-/// Its own object went without us, and nobody has looked since: whose the id is cannot be told.
+/// Somebody deletes the object of `disk.d` after the plan, and `disk.e` is made with its id. The run cannot
+/// tell whose object has the id, so the create of `disk.e` is in doubt.
 #[tokio::test(start_paused = true)]
 async fn an_id_that_another_address_stands_for_is_a_doubt() {
     let world = one_disk().await;
@@ -73,19 +74,21 @@ async fn an_id_that_another_address_stands_for_is_a_doubt() {
     session.close().await.unwrap();
 }
 
-/// The same disk in another zone, made before the old one goes.
+/// Returns a spec with the disk in a zone. A change of the zone makes the new disk before it deletes the
+/// old one.
 fn moved(zone: &str) -> String {
     let lifecycle = "lifecycle = { create_before_destroy = true, allow_data_loss = true }\n";
     format!("{}{lifecycle}", DISK.replace("eu", zone))
 }
 
-/// The same under a name that is a secret.
+/// Returns the spec of `moved`, with a secret as the name of the disk.
 fn named_secretly(zone: &str) -> String {
     let variable = "[variable.name]\ntype = \"string\"\nsensitive = true\n";
     format!("{variable}{}", moved(zone).replace("\"d\"", "\"${var.name}\""))
 }
 
-/// A run whose plan puts the old disk aside, which somebody deletes before the run begins.
+/// Plans a replace of the disk, deletes the old disk as somebody does by hand, and then executes the plan.
+/// The store fails after `writes` writes, or never if that is None.
 async fn run_without_the_old_one(world: &World, spec: &str, writes: Option<u64>) {
     let (plan, ..) = world.plan(spec).await;
     let secret = Datum { value: Value::string("d"), sensitive: Paths::whole() };
@@ -115,7 +118,7 @@ async fn run_without_the_old_one(world: &World, spec: &str, writes: Option<u64>)
     session.close().await.ok();
 }
 
-/// What has the id of the address's own old object by now is not deleted as that.
+/// The new disk of an address gets the id of its old disk. The run does not delete it as the old disk.
 #[tokio::test(start_paused = true)]
 async fn what_an_address_makes_may_get_the_id_of_its_old_object() {
     for fault in [None, Some(Fault::LostAfter), Some(Fault::Bare)] {
@@ -134,7 +137,8 @@ async fn what_an_address_makes_may_get_the_id_of_its_old_object() {
     }
 }
 
-/// The same of a run that is killed at each of its writes: the next one knows whose it is, too.
+/// A run that makes a disk with the id of the old disk is killed at each of its writes. The next run keeps
+/// that disk, too.
 #[tokio::test(start_paused = true)]
 async fn a_killed_run_may_have_made_what_has_the_id_of_its_old_object() {
     for (writes, is_secret) in (1..8).flat_map(|writes| [(writes, false), (writes, true)]) {
@@ -155,12 +159,14 @@ async fn a_killed_run_may_have_made_what_has_the_id_of_its_old_object() {
     }
 }
 
-/// An image whose name is known only once a disk is made: what was put aside does not wait for it.
+/// Returns a spec with an image whose name is known only once a disk is made. The delete of a deposed image
+/// does not wait for that.
 fn named_late() -> String {
     format!("{DISK}[resource.image.i]\nname = \"${{disk.d.id}}\"\nkind = \"two\"\n")
 }
 
-/// A delete whose answer is lost, of what an address had put aside, while the address makes its next.
+/// Returns a world after a run that lost the answer to the delete of a deposed image and made the next image
+/// of the same address. `writes` is the write at which the store fails, and `create` a fault of the create.
 async fn delete_beside_create(writes: Option<u64>, create: Option<Fault>) -> World {
     let image = "[resource.image.i]\nname = \"i\"\nkind = \"one\"\n";
     let world = World::counting(image).await;

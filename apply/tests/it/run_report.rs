@@ -1,4 +1,4 @@
-//! What a run says of itself when its store ends it, at whichever write.
+//! The events and the report of a run whose store fails, at each of its writes.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ fn spec() -> String {
     format!("{DISK}[resource.unit.u]\nname = \"u\"\ndisk_id = \"${{disk.d.id}}\"\nworkers = 1\n")
 }
 
-/// Applies to a world in which the first call fails so, with a store that dies after so many writes,
-/// and looks at what was said; until it does not die any more.
+/// Applies with a fault of the first call and a store that fails after a number of writes, and calls `check`.
+/// Does so for 0, 1, 2 and more writes, until the run does not die any more.
 async fn at_every_write(fault: Fault, check: impl AsyncFn(&World, &str)) {
     for writes in 0..60 {
         let world = World::new();
@@ -79,7 +79,7 @@ async fn what_the_journal_holds_open_is_said_to_be_in_doubt() {
     }
 }
 
-/// A call that was lost is sent again: its step took as long as both, with the wait between them.
+/// A call is lost and sent again. The time of its step includes both calls and the wait between them.
 #[tokio::test(start_paused = true)]
 async fn a_step_that_is_begun_again_took_all_its_time() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Plans that are applied later.
+//! Saved plans, which are applied later than they were made.
 
 use std::sync::atomic::Ordering;
 
@@ -23,7 +23,8 @@ async fn a_saved_plan_that_takes_over_what_was_taken_over_is_stale() {
     assert!(matches!(error, ApplyError::Stale(_)), "{error}");
 }
 
-/// A plan that took a delete in doubt for done makes the object anew; another run has found it since.
+/// A saved plan took a delete in doubt for done, and makes the disk anew. Another run has found the disk
+/// since, so the plan is stale while the disk exists.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_that_makes_what_another_run_has_found_is_stale_while_it_is_there() {
     let world = World::new();
@@ -43,7 +44,7 @@ async fn a_saved_plan_that_makes_what_another_run_has_found_is_stale_while_it_is
     assert_eq!(world.cloud.names("disk"), ["d"]);
 }
 
-/// An unkeyed digest of a weak key would let whoever has the plan guess it.
+/// A plan file has no plain digest of an account's key: a reader of the file could guess a weak key by it.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_tells_accounts_apart_and_nothing_of_their_keys() {
     let world = World::new();
@@ -69,7 +70,7 @@ fn set(world: &World, ty: &str, id: &str, attribute: &str, value: Value) {
 
 const UNIT: &str = "[resource.unit.u]\nname = 'u'\n";
 
-/// Whoever made it saw the doubt.
+/// A saved plan that shows a doubt is applied, because its author saw the doubt.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_goes_with_the_doubts_that_it_shows() {
     let world = World::new();
@@ -85,7 +86,8 @@ async fn a_saved_plan_goes_with_the_doubts_that_it_shows() {
     assert_eq!(world.cloud.names("disk"), ["other"]);
 }
 
-/// What another apply has written down since is newer than what the plan saw.
+/// The state has newer values of a unit, from another run, than the saved plan saw. The plan does not put
+/// its own values back.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_takes_nothing_back_of_what_it_does_not_touch() {
     let world = World::new();
@@ -96,7 +98,7 @@ async fn a_saved_plan_takes_nothing_back_of_what_it_does_not_touch() {
     let looks = Options { mode: Mode::RefreshOnly, ..Options::default() };
     let (look, ..) = world.plan_with(&accepting, &looks).await;
     assert!((plan.seen.len(), look.seen.len()) == (1, 1) && look.steps.is_empty());
-    // Meanwhile it is changed once more, and comes to use the disk.
+    // Meanwhile the unit is changed once more, and comes to use the disk.
     let newer = format!("{DISK}{UNIT}workers = 9\ndisk_id = '${{disk.d.id}}'\n");
     world.apply(&newer).await.unwrap();
     let before = world.state().await;
@@ -105,12 +107,12 @@ async fn a_saved_plan_takes_nothing_back_of_what_it_does_not_touch() {
     let unit = "unit.u".parse().unwrap();
     assert_eq!(after.entries[&unit], before.entries[&unit]);
     assert_eq!(world.cloud.names("disk"), ["d", "other"]);
-    // A plan that only looks would not do what it showed.
+    // A refresh-only plan would not do what it showed.
     let error = world.apply_saved(&look).await.unwrap_err();
     assert_eq!(error.to_string(), "stale plan: something else is live: unit.u");
 }
 
-/// Whoever applies it once more reads what became of it.
+/// A saved plan that deletes is applied twice. The second error says that nothing is left to delete.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_that_deleted_says_so_the_second_time() {
     let world = World::new();
@@ -121,7 +123,7 @@ async fn a_saved_plan_that_deleted_says_so_the_second_time() {
     assert_eq!(error, "stale plan: unit.u: delete was planned, now nothing");
 }
 
-/// It does nothing but take into the state what it showed, so that must be what is live.
+/// A refresh-only plan only takes what it showed into the state, so it is stale if something else is live.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_that_only_looks_is_stale_where_it_would_see_something_else() {
     let world = World::new();
@@ -160,8 +162,9 @@ async fn what_a_saved_plan_saw_is_taken_over_while_it_fits() {
     assert!(known.contains("\"workers\":3"), "{known}");
 }
 
-/// The plan finds what a lost create has made long since, so its name needs no more watching. A run in between does
-/// not find it, gives the create up and watches the name: of that the plan knows nothing.
+/// A plan finds the object of a lost create, and ends the watch of its name. A run in between does not find
+/// the object, gives the create up and watches the name anew. The saved plan does not end that watch, of
+/// which it does not know.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_ends_no_watch_that_began_since() {
     let world = World::new();
@@ -185,7 +188,7 @@ async fn a_saved_plan_ends_no_watch_that_began_since() {
 
 const OTHER: &str = "[resource.disk.other]\nname = 'other'\nsize = 1\nzone = 'eu'\n";
 
-/// A twin that a person has named, or changed, is not what the plan was to delete.
+/// A saved plan does not delete a twin that a person has renamed or changed since.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_deletes_no_leftover_that_somebody_changed() {
     for (attribute, value, why) in [
@@ -208,7 +211,7 @@ async fn a_saved_plan_deletes_no_leftover_that_somebody_changed() {
     }
 }
 
-/// Nor one that somebody has taken over meanwhile, under whatever name.
+/// A saved plan does not delete a twin that another address has taken over since.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_deletes_no_leftover_that_another_address_has() {
     let world = World::new();
@@ -225,13 +228,13 @@ async fn a_saved_plan_deletes_no_leftover_that_another_address_has() {
     assert_eq!(world.cloud.names("disk"), ["d", "kept"]);
 }
 
-/// The same for what a replace has put aside.
+/// A saved plan does not delete a deposed object that somebody has changed since.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_deletes_nothing_put_aside_that_somebody_changed() {
     let world = World::new();
     world.apply(SERVED).await.unwrap();
     let fat = SERVED.replace("thin", "fat");
-    // The new image is made; the unit refuses to follow it.
+    // The new image is made, and the update of the unit is refused.
     world.cloud.strike(1, Fault::Refused);
     world.apply(&fat).await.unwrap();
     let (plan, ..) = world.plan(&fat).await;
@@ -246,7 +249,8 @@ async fn a_saved_plan_deletes_nothing_put_aside_that_somebody_changed() {
     assert_eq!(world.cloud.names("image"), ["base"]);
 }
 
-/// It says that what is live agrees, and nobody should read that where it does not.
+/// A saved plan that does nothing says that the live objects agree with the spec, so it is stale if they
+/// do not.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_that_has_nothing_to_do_is_stale_where_there_is_something() {
     let spec = format!("{UNIT}[output.o]\nvalue = 'one'\n");
@@ -284,7 +288,7 @@ async fn a_saved_plan_that_has_nothing_to_do_is_stale_where_there_is_something()
     }
 }
 
-/// What another run has made of it since is not taken back.
+/// A saved plan does not take back the value that another run has given to an output since.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_changes_no_output_that_another_run_has_changed() {
     let spec = |text: &str| format!("[output.o]\nvalue = '{text}'\n");
@@ -302,8 +306,8 @@ async fn a_saved_plan_changes_no_output_that_another_run_has_changed() {
     assert_eq!(error, "stale plan: the output `n` becomes something else");
 }
 
-/// A plan that was made while another run was at it has seen what is live after it, and the state before: it takes
-/// that run's work for a change from outside, and would take it back.
+/// A plan that is made during another run sees the live objects after that run, and the state before it. It
+/// takes the work of the run for drift and would take it back, so it is stale.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_takes_back_nothing_that_another_run_has_done() {
     let of = |workers| format!("{UNIT}workers = {workers}\n");

@@ -5,7 +5,7 @@ use crate::world::{World, converges};
 
 const VARIABLE: &str = "[variable.pw]\ntype = \"string\"\nsensitive = true\n";
 
-/// So many logins, of which each has the password of the one before it and of the one before that.
+/// Returns a spec of `count` logins. The password of each is computed from those of the two logins before it.
 fn logins(count: usize) -> String {
     let password = |number: usize| match number {
         0 => "${var.pw}".to_owned(),
@@ -31,7 +31,8 @@ fn user(count: usize, workers: u8) -> String {
     format!("[resource.unit.u]\nname = 'u'\nworkers = {workers}\nsecret = '{secret}'\n")
 }
 
-/// The state has fingerprints of all of them, and the spec says what each is.
+/// The state has only fingerprints of the passwords. A run computes the last one from the spec, for the
+/// create and for an update of the unit that uses it.
 #[tokio::test(start_paused = true)]
 async fn what_uses_the_last_is_made_and_changed_later() {
     for count in [1, 2, 3, 60] {

@@ -1,4 +1,4 @@
-//! Secrets that do not stand where they were put: neither a plan nor the state has them in clear.
+//! Secrets that are not where the spec has put them: neither a plan nor the state has them in clear.
 
 use std::sync::Arc;
 
@@ -37,7 +37,8 @@ fn map(entries: &[(&str, &str)]) -> Value {
     Value::map(entries.iter().map(|(name, item)| ((*name).into(), text(item))).collect())
 }
 
-/// Images have arguments, tags, an environment and a note, and are shown as `makes` makes them.
+/// Returns a world whose images have arguments, tags, an environment and a note. `makes` changes the
+/// attributes that the cloud shows.
 pub(crate) fn world(makes: fn(&mut Attributes)) -> World {
     let mut world = World::new();
     let mut schema = shapes::schema();
@@ -57,7 +58,7 @@ pub(crate) fn world(makes: fn(&mut Attributes)) -> World {
     world
 }
 
-/// What a plan shows, what is saved of it, and what rests.
+/// Checks that neither a plan, nor its diagnostics, nor the state contains the secret.
 async fn assert_clean(world: &World, of: &str) {
     let (plan, found, _) = world.plan(SPEC).await;
     let state = world.state().await;
@@ -72,7 +73,7 @@ async fn refresh(world: &World) {
     world.apply_with(SPEC, &options).await.unwrap();
 }
 
-/// A server sorts a list, adds to it, or builds a text of what it was given.
+/// A server sorts a list, renames entries, or builds a text of a secret. The secret is sealed there.
 #[tokio::test(start_paused = true)]
 async fn whatever_a_server_makes_of_a_secret_it_is_sealed() {
     let sorts: fn(&mut Attributes) = |object| {
@@ -111,7 +112,8 @@ async fn whatever_a_server_makes_of_a_secret_it_is_sealed() {
     }
 }
 
-/// Somebody moves it, by hand. Also when the variable has another value by now.
+/// Somebody moves a secret by hand. It is sealed in its new place, also if the variable has another value by
+/// now.
 #[tokio::test(start_paused = true)]
 async fn a_secret_that_somebody_moved_is_sealed() {
     let joined = format!("x {SECRET}");
@@ -142,7 +144,8 @@ async fn a_secret_that_somebody_moved_is_sealed() {
     }
 }
 
-/// A saved plan is made again with all secrets, and fits what it was made for.
+/// A saved plan sends no secret, and a server shows one in a note. The apply makes the plan again with all
+/// secrets, and it fits the saved one.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_fits_beside_a_secret_that_it_does_not_send() {
     let world = world(|object| drop(object.insert("note".into(), text("by Hunter2-CANARY-77"))));
@@ -153,7 +156,8 @@ async fn a_saved_plan_fits_beside_a_secret_that_it_does_not_send() {
     world.apply_saved(&plan).await.unwrap();
 }
 
-/// It still sees what it saw, wherever somebody has put a secret.
+/// A refresh-only plan saw a secret in a place where somebody has put it. The saved plan is applied, because
+/// the apply sees the same.
 #[tokio::test(start_paused = true)]
 async fn a_saved_plan_that_only_looks_fits_where_a_secret_has_turned_up() {
     let spec = format!("{SPEC}[output.tok]\nvalue = \"${{var.tok}}\"\nsensitive = true\n");
@@ -195,7 +199,7 @@ async fn a_saved_plan_that_changes_nothing_leaves_secret_outputs_alone() {
     assert_eq!(world.state().await.outputs, before.outputs);
 }
 
-/// What is computed from an answer.
+/// A server puts a secret into a note. The output of that note is sealed.
 #[tokio::test(start_paused = true)]
 async fn an_output_shows_no_secret_that_a_server_put_somewhere() {
     let world = world(|object| drop(object.insert("note".into(), text("by Hunter2-CANARY-77"))));
@@ -207,7 +211,7 @@ async fn an_output_shows_no_secret_that_a_server_put_somewhere() {
     assert_eq!(plan.outputs["note"].action, Action::NoOp);
 }
 
-/// What is no secret any more, by the spec, is shown again.
+/// The spec does not call a value sensitive any more, so the value is in clear again.
 #[tokio::test(start_paused = true)]
 async fn what_the_spec_says_in_clear_is_no_secret() {
     let world = world(|_| {});
@@ -225,8 +229,8 @@ async fn what_the_spec_says_in_clear_is_no_secret() {
     assert_eq!(world.plan_text(&without).await, "");
 }
 
-/// What an attempt chose because of a secret is a secret, through locals, too; and a local that fails over
-/// one fails for who tries around it.
+/// A value that `try` chose because of a secret is a secret, also through a local. A local that fails over a
+/// secret also fails for a `try` around it.
 #[tokio::test(start_paused = true)]
 async fn nothing_that_a_secret_decided_is_shown() {
     let spec = |local: &str, value: &str| {

@@ -1,5 +1,5 @@
-//! What was plain when it was written down and is a secret by now: a plan shows, keeps and tells nothing of it, and
-//! does what it would have done.
+//! Values that were plain when the state got them, and are secrets by now. A plan shows, saves and tells
+//! nothing of them, and has the changes that it would have had.
 
 use engine::diagnostics::Severity;
 use engine::plan::input::{Mode, Options};
@@ -12,8 +12,8 @@ use crate::one_time_secrets::attribute;
 use crate::world::{World, as_file, show};
 use crate::{null_references, secrets};
 
-/// One that is too short to be known again where it does not stand at its place, and one that gets another
-/// value as it becomes a secret.
+/// Pairs of the token's values before and after it becomes a secret. The first pair is a value that is too
+/// short to be recognised in another place, and the second is a value that changes.
 const VALUES: [(&str, &str); 2] = [("7731", "7731"), ("Old-CANARY-31", "New-CANARY-32")];
 
 const VARIABLE: &str = "[variable.tok]\ntype = \"string\"\nsensitive = true\n";
@@ -30,7 +30,7 @@ fn plain(spec: &str) -> String {
     spec.replace("sensitive = true", "sensitive = false")
 }
 
-/// A world that was made with a token that was no secret.
+/// Returns a world in which a spec was applied while the token was no secret.
 async fn made(spec: &str, token: &str) -> World {
     let mut world = secrets::world(|_| {});
     world.variables.insert("tok".to_owned(), token.to_owned());
@@ -38,7 +38,7 @@ async fn made(spec: &str, token: &str) -> World {
     world
 }
 
-/// All of a plan: what is shown, what is saved and what is said.
+/// Returns a plan, and all its texts: its debug form, its file, its shown form and its diagnostics.
 async fn told(world: &World, spec: &str, options: &Options) -> (Plan, String) {
     let (plan, found, sources) = world.plan_with(spec, options).await;
     let text = show(&plan, &found, &sources);
@@ -53,7 +53,7 @@ fn assert_hides(of: &str, told: &str, values: (&str, &str)) {
     }
 }
 
-/// What a plan that changes it shows of it, wherever it stands by now.
+/// A plan that changes the object shows nothing of the secret, wherever it is in the new spec.
 #[tokio::test(start_paused = true)]
 async fn an_object_that_changes_shows_nothing_of_it() {
     for values in VALUES {
@@ -79,7 +79,7 @@ async fn an_object_that_changes_shows_nothing_of_it() {
     }
 }
 
-/// What is beside it is shown as ever.
+/// A plan shows the values beside the secret as before.
 #[tokio::test(start_paused = true)]
 async fn what_is_no_secret_is_shown() {
     let spec = format!("{VARIABLE}{IMAGE}");
@@ -93,7 +93,8 @@ async fn what_is_no_secret_is_shown() {
     assert_eq!(before["name"], Value::string("i"));
 }
 
-/// Nothing changes for being a secret; the state learns of it, also from a plan that was saved.
+/// A value that becomes a secret is no change. The apply seals it in the state, also the apply of a saved
+/// plan.
 #[tokio::test(start_paused = true)]
 async fn where_nothing_else_changes_there_is_nothing_to_do() {
     for saves in [false, true] {
@@ -110,13 +111,14 @@ async fn where_nothing_else_changes_there_is_nothing_to_do() {
         assert_hides("state", &format!("{:?}", world.state().await), VALUES[0]);
         let (plan, ..) = world.plan(&spec).await;
         assert!(plan.seen.is_empty() && plan.is_empty());
-        // Who takes it back sees it again, and not before.
+        // A spec that makes the value plain again is no change, either.
         let (plan, ..) = world.plan(&plain(&spec)).await;
         assert!(plan.is_empty());
     }
 }
 
-/// The same for what somebody changed meanwhile, be it accepted or taken back.
+/// Somebody changed the object meanwhile. A plan that takes the changes back, or accepts them, shows nothing
+/// of the secret.
 #[tokio::test(start_paused = true)]
 async fn what_changed_outside_shows_nothing_of_it() {
     let looks = Options { mode: Mode::RefreshOnly, ..Options::default() };
@@ -142,7 +144,7 @@ async fn what_changed_outside_shows_nothing_of_it() {
     }
 }
 
-/// What is gone, too.
+/// Somebody deleted the object. The plan shows nothing of the secret.
 #[tokio::test(start_paused = true)]
 async fn what_is_gone_shows_nothing_of_it() {
     let spec = format!("{VARIABLE}{IMAGE}");
@@ -153,7 +155,7 @@ async fn what_is_gone_shows_nothing_of_it() {
     assert_hides("gone", &told, VALUES[0]);
 }
 
-/// What the schema calls sensitive now.
+/// The schema calls an attribute sensitive by now. A plan shows nothing of its old value.
 #[tokio::test(start_paused = true)]
 async fn what_the_schema_calls_a_secret_now_is_one() {
     let destroy = Options { mode: Mode::Destroy, ..Options::default() };
@@ -173,7 +175,8 @@ async fn what_the_schema_calls_a_secret_now_is_one() {
             image.attributes.get_mut("kind").unwrap().sensitive = true;
         });
         let (plan, found, _) = world.plan_with(&spec, &options).await;
-        // What the spec says itself no plan is saved with: that is said elsewhere.
+        // A plan of a spec that has the secret itself in clear cannot be saved without a key. Other tests
+        // check that; this one checks changes, drift and seen records.
         let shown = plan.changes.iter().map(|it| (&it.before, &it.after)).collect::<Vec<_>>();
         let shown = format!("{shown:?}{:?}{:?}", plan.drift, plan.seen);
         assert!(!shown.contains("CANARY"), "{spec}: {shown}");
@@ -182,7 +185,7 @@ async fn what_the_schema_calls_a_secret_now_is_one() {
     }
 }
 
-/// A delete shows what it deletes, and the spec may still say what of that is a secret.
+/// A delete shows the values that it deletes, and hides those that the spec still says are secret.
 #[tokio::test(start_paused = true)]
 async fn a_delete_shows_nothing_of_it() {
     let destroy = Options { mode: Mode::Destroy, ..Options::default() };
@@ -214,7 +217,7 @@ async fn a_delete_shows_nothing_of_it() {
     }
 }
 
-/// Beside it a delete shows what it deletes: an attribute that is made of a secret is hidden as a whole.
+/// A delete hides an attribute that is made of a secret as a whole, and shows the other values.
 #[tokio::test(start_paused = true)]
 async fn a_delete_shows_the_rest() {
     let destroy = Options { mode: Mode::Destroy, ..Options::default() };
@@ -226,7 +229,8 @@ async fn a_delete_shows_the_rest() {
     assert!(matches!(before["env"], Value::Sealed(_)), "{before:?}");
 }
 
-/// What is not in the spec any more is known by what it is, as everywhere.
+/// The spec does not have the image any more. The plan recognises the secret by the value of its variable,
+/// and hides it.
 #[tokio::test(start_paused = true)]
 async fn a_delete_of_what_the_spec_forgot_hides_what_variables_give() {
     for looks in [true, false] {
@@ -239,7 +243,8 @@ async fn a_delete_of_what_the_spec_forgot_hides_what_variables_give() {
     }
 }
 
-/// Nothing tells the old value where another takes its place at once, so that is said.
+/// A value becomes a secret and changes at the same time. Nothing tells the old value from a plain one, so
+/// the plan warns.
 #[tokio::test(start_paused = true)]
 async fn what_becomes_a_secret_and_changes_is_warned_of() {
     let spec = format!("{VARIABLE}{IMAGE}");
@@ -255,7 +260,7 @@ async fn what_becomes_a_secret_and_changes_is_warned_of() {
         let (_, found, _) = world.plan(&spec.replace(from, to)).await;
         let warned = found.iter().any(|it| it.summary == said);
         assert_eq!(warned, expected, "{token} {to}: {found:?}");
-        // Once it is one, it may change.
+        // A value that was a secret before changes without a warning.
         world.apply(&spec).await.unwrap();
         world.variables.insert("tok".to_owned(), "Next-CANARY-33".to_owned());
         let (_, found, _) = world.plan(&spec).await;
@@ -263,7 +268,8 @@ async fn what_becomes_a_secret_and_changes_is_warned_of() {
     }
 }
 
-/// What the spec says of an attribute that is ignored says nothing of what is there.
+/// The spec has a plain value for an ignored attribute. That says nothing about the live value, which is
+/// made of a secret, and the plan hides it.
 #[tokio::test(start_paused = true)]
 async fn what_is_ignored_shows_nothing_of_it() {
     let ignored = "kind = \"plain\"\nlifecycle = { ignore_changes = [\"kind\"] }\n";
@@ -276,7 +282,8 @@ async fn what_is_ignored_shows_nothing_of_it() {
     assert_hides("ignored", &told, ("CANARY", "CANARY"));
 }
 
-/// The name of an entry cannot be hidden, so the whole is, also where a part of it is hidden anyway.
+/// The key of a map entry is a secret and cannot be hidden by itself. The plan hides the whole map, also if
+/// it hides a value of the map anyway.
 #[tokio::test(start_paused = true)]
 async fn a_secret_that_was_a_name_is_hidden_with_all_that_it_names() {
     let spec = |env: &str| format!("{VARIABLE}[resource.image.i]\nname = \"i\"\nenv = {env}\n");
@@ -288,7 +295,7 @@ async fn a_secret_that_was_a_name_is_hidden_with_all_that_it_names() {
     assert_hides("name", &told, ("CANARY", "CANARY"));
 }
 
-/// What a replace has put aside, and what a create has made twice.
+/// A plan deletes a deposed object or a twin, and shows nothing of its secret.
 #[tokio::test(start_paused = true)]
 async fn what_stands_beside_an_object_shows_nothing_of_it() {
     for fault in [Fault::Refused, Fault::Doubled] {
@@ -316,7 +323,7 @@ async fn what_stands_beside_an_object_shows_nothing_of_it() {
     }
 }
 
-/// A rule that keeps an object says nothing of its secrets.
+/// A rule refuses the delete of an object. The message of the rule shows nothing of the object's secrets.
 #[tokio::test(start_paused = true)]
 async fn a_rule_that_is_broken_shows_nothing_of_it() {
     use engine::expression::parse::{Dialect, expression, template};
@@ -361,7 +368,7 @@ async fn an_output_shows_nothing_of_what_it_was() {
             assert_hides(&now, &format!("{:?}", world.state().await), values);
         }
     }
-    // Where the spec says no more of it, what variables give is known.
+    // If the spec has no such output any more, the plan recognises the values of variables.
     for (now, options) in [(open, Options::default()), (VARIABLE.to_owned(), Options::default())] {
         let world = made(&spec, "Old-CANARY-31").await;
         let (_, told) = told(&world, &now, &options).await;
@@ -369,7 +376,8 @@ async fn an_output_shows_nothing_of_what_it_was() {
     }
 }
 
-/// What comes to null takes nothing away, and what is sent along is sent as it was: the state has it in clear.
+/// An attribute becomes a secret and comes to null, so the unit keeps its value. An update sends that value
+/// along, because the state has it in clear.
 #[tokio::test(start_paused = true)]
 async fn what_has_become_a_secret_is_kept_where_nothing_else_is_given() {
     for saves in [false, true] {
@@ -393,7 +401,8 @@ async fn what_has_become_a_secret_is_kept_where_nothing_else_is_given() {
     }
 }
 
-/// An update that sends all of an object, and a delete that drains it, send what the spec is silent about.
+/// An update that sends the whole unit also sends an attribute that became a secret and that the spec does
+/// not set any more.
 #[tokio::test(start_paused = true)]
 async fn what_has_become_a_secret_is_sent_along() {
     let unit = "[resource.unit.u]\nname = \"u\"\nimage_id = \"Old-CANARY-31\"\ndisk_id = \"x\"\n";
@@ -417,8 +426,8 @@ async fn what_has_become_a_secret_is_sent_along() {
     }
 }
 
-/// What follows from it in an object that goes, and what was made of that in another one, whether the reference can
-/// still be computed or not.
+/// A delete shows nothing of a secret, nor of a value that was made of it in another object, whether the
+/// reference can still be computed or not.
 #[tokio::test(start_paused = true)]
 async fn what_follows_from_it_goes_without_a_word_of_it() {
     let spec = |keys: &str, lifecycle: &str| {
@@ -446,8 +455,8 @@ async fn what_follows_from_it_goes_without_a_word_of_it() {
     }
 }
 
-/// A delete knows what is a secret and what is not, also below `each.key`, and what it cannot tell it does not write
-/// down: the next plan tells.
+/// A begun delete knows which values are secret, also if they follow from `each.key`. It does not record what
+/// it cannot tell; the next plan tells.
 #[tokio::test(start_paused = true)]
 async fn what_is_no_secret_stays_none_where_a_delete_was_begun() {
     let spec = "[resource.image.i]\nfor_each = [\"a\"]\nname = \"i\"\nkind = \"thin\"\n\

@@ -1,4 +1,4 @@
-//! Another way to the cloud, on which calls take long and answers are mixed up.
+//! A provider in front of the cloud, with slow calls and wrong answers.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,18 +12,19 @@ use tokio_util::sync::CancellationToken;
 use crate::cloud::Cloud;
 use crate::world::World;
 
-/// Waits its turn for long before it sends, or is stopped meanwhile, or mixes objects up.
+/// A provider in front of the cloud that waits before it sends a call, stops the run meanwhile, or answers
+/// with another object.
 pub(crate) struct Busy {
     pub(crate) cloud: Cloud,
     pub(crate) waits: Duration,
     pub(crate) stop: Option<CancellationToken>,
-    /// Whatever is read, this object is shown.
+    /// The object that each read shows, or None if a read shows the object that was asked for.
     pub(crate) shows: Option<ObjectId>,
-    /// The run is stopped while it reads, and no answer comes.
+    /// True if a read stops the run and never answers.
     pub(crate) hangs: bool,
-    /// What the first search shows, which is behind.
+    /// The answer to the first search, which is behind. If it is empty, the search asks the cloud.
     pub(crate) behind: Mutex<Vec<Object>>,
-    /// What the first read after a call shows, which is behind, too.
+    /// The answer to the first read, which is behind, too, or None if the read asks the cloud.
     pub(crate) was: Mutex<Option<Object>>,
 }
 

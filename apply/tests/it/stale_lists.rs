@@ -1,4 +1,4 @@
-//! Lists that are behind: an absence is believed when it has lasted.
+//! Lists that are behind: a run believes that an object is gone once it was missing for the settle time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use tokio::time::Instant;
 use crate::cloud::Cloud;
 use crate::world::{DISK, World, converges};
 
-/// How long what it shows may be behind.
+/// The settle time of the provider.
 const SETTLE: Duration = Duration::from_secs(10);
 
-/// The cloud, seen by who sees no object before a certain time.
+/// A provider in front of the cloud, whose lists show no object before the time `shows`.
 struct Behind {
     cloud: Cloud,
     shows: Instant,
-    /// Whether a read shows no more than a list.
+    /// True if reads show no object before that time, either.
     reads_too: bool,
 }
 
@@ -72,7 +72,8 @@ async fn apply(world: &World, provider: Arc<dyn Provider>) -> Duration {
     began.elapsed()
 }
 
-/// A second object would be made, and nobody would know of the first any more.
+/// Neither lists nor reads show the disk for 8 seconds. The run does not make a second disk, which would
+/// make an orphan of the first.
 #[tokio::test(start_paused = true)]
 async fn what_does_not_show_yet_is_not_made_again() {
     let world = World::new();
@@ -84,7 +85,7 @@ async fn what_does_not_show_yet_is_not_made_again() {
     assert_eq!(world.plan_text(DISK).await, "");
 }
 
-/// What has been missing for so long is gone.
+/// A disk that was missing for the whole settle time is gone, and the run makes it again.
 #[tokio::test(start_paused = true)]
 async fn what_is_gone_is_made_again() {
     let world = World::new();
@@ -97,7 +98,7 @@ async fn what_is_gone_is_made_again() {
     converges(&world, DISK).await;
 }
 
-/// Where a read shows it, nobody waits.
+/// A list does not show the disk, and a read does: the run does not wait.
 #[tokio::test(start_paused = true)]
 async fn what_a_read_shows_is_not_waited_for() {
     let world = World::new();

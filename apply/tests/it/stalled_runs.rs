@@ -20,23 +20,23 @@ use crate::cloud::{Fault, SAID};
 use crate::slow_cloud::Busy;
 use crate::world::{DISK, World, converges};
 
-/// A store that notes what is appended, under a process that may stand still for a minute after its
-/// first append, while another run takes its place.
+/// A store that notes the records that are appended. After an append, the process may stand still while
+/// another run takes its place.
 struct Watched {
     store: MemoryStore,
     pause: Pause,
     appended: Arc<Mutex<String>>,
 }
 
-/// What happens after an append.
+/// The event after an append.
 #[derive(Clone)]
 enum Pause {
     None,
     /// The process stands still for a minute.
     Still,
-    /// Each append takes six seconds, and nobody takes the place.
+    /// Each append takes six seconds, and no other run takes the place.
     Slow,
-    /// The machine sleeps for an hour, and only the clock of the day goes on.
+    /// The machine sleeps for an hour, and only the wall clock goes on.
     Asleep(Arc<AtomicU64>),
 }
 
@@ -175,7 +175,7 @@ async fn what_waits_for_another_try_remains_when_the_run_is_stopped() {
     assert_eq!(world.cloud.names("disk"), ["d"]);
 }
 
-/// A secret that is read while steps begin is waited for no longer than the run goes on.
+/// A step reads a secret before its call, and the read never answers. A stop of the run ends the wait.
 #[tokio::test(start_paused = true)]
 async fn a_secret_that_does_not_come_holds_up_no_stop() {
     let mut world = World::new();
@@ -201,7 +201,8 @@ async fn a_secret_that_does_not_come_holds_up_no_stop() {
     assert_eq!(made["secret"], Value::string("s3cret"));
 }
 
-/// They may repeat what was sent, in forms that nothing recognises.
+/// The report shows the server's words about a refusal. The journal and the state do not keep them, because
+/// they may repeat a secret in a form that nothing recognises.
 #[tokio::test(start_paused = true)]
 async fn a_servers_words_are_shown_and_not_kept() {
     for (fault, shown) in [(Fault::Refused, true), (Fault::LostBefore, false)] {
@@ -218,7 +219,8 @@ async fn a_servers_words_are_shown_and_not_kept() {
     }
 }
 
-/// A store so slow that no call may be made by it is no reason to write without end.
+/// The store is so slow that the run may send no call. The run ends with an error, and does not write
+/// without end.
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_too_slow_ends_the_run() {
     let world = World::new();

@@ -1,5 +1,5 @@
-//! A state that moves to another store, cut short at every write: there are never two places that
-//! can be used, nothing is lost, and doing it again ends it.
+//! Moves of a state to another store, killed at every write: there are never two stores that can be used,
+//! nothing is lost, and a second move finishes the first.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,8 @@ use crate::world::{DISK, World, holder};
 const TWO: &str = "[resource.disk.d]\nname = \"d\"\nsize = 10\nzone = \"eu\"\n\
                    [resource.disk.e]\nname = \"e\"\nsize = 10\nzone = \"eu\"\n";
 
-/// A process that is killed at its `left`-th write of a move, before it or behind it.
+/// A process that is killed at a write of a move: `left` counts the writes down to it. The process dies after
+/// the write if `behind` is true, and before it otherwise.
 struct Killed {
     left: AtomicU64,
     behind: bool,
@@ -58,7 +59,7 @@ impl Killed {
     }
 }
 
-/// A store as that process sees it.
+/// A store that fails once that process is killed.
 struct Mortal<'a> {
     store: &'a dyn Store,
     killed: Arc<Killed>,
@@ -134,7 +135,7 @@ impl LockedStore for MortalHeld {
     }
 }
 
-/// Two empty places of each kind that is here.
+/// Returns pairs of empty stores, in each combination of a file and memory.
 fn pairs(root: &TempDir) -> Vec<(Box<dyn Store>, Box<dyn Store>)> {
     let count = std::fs::read_dir(root.path()).unwrap().count();
     let folder = root.path().join(count.to_string());
@@ -144,7 +145,8 @@ fn pairs(root: &TempDir) -> Vec<(Box<dyn Store>, Box<dyn Store>)> {
     vec![(memory(), file("a")), (file("b"), memory()), (file("c"), file("d")), (memory(), memory())]
 }
 
-/// Whether a run may go on at a place; where not, that it says why.
+/// Returns true if a run can lock the store and finds a state there. Panics if the lock is refused for
+/// another reason than a move.
 async fn is_live(store: &dyn Store) -> bool {
     match store.lock(&holder(), Duration::ZERO).await {
         Ok(held) => held.loaded().snapshot.is_some(),
@@ -157,7 +159,7 @@ async fn snapshot_of(store: &dyn Store) -> Snapshot {
     apply::session::fold_if_any(&store.load().await.unwrap()).unwrap().unwrap()
 }
 
-/// What can be read at both places, the one that counts first.
+/// Returns the states that can be read in the two stores. The first of them is the one that counts.
 async fn snapshots(old: &dyn Store, new: &dyn Store) -> Vec<Snapshot> {
     let mut seen = Vec::new();
     for store in [old, new] {
@@ -168,7 +170,7 @@ async fn snapshots(old: &dyn Store, new: &dyn Store) -> Vec<Snapshot> {
     seen
 }
 
-/// A world whose state is in `old`, with records that no snapshot has if `torn`.
+/// Returns a world whose state is in `old`. If `torn` is true, the journal has a record that no snapshot has.
 async fn applied(old: &dyn Store, torn: bool) -> World {
     let world = World::new();
     world.apply_on(old, DISK, &Options::default()).await.unwrap();
@@ -181,7 +183,7 @@ async fn applied(old: &dyn Store, torn: bool) -> World {
     world
 }
 
-/// Kills a move at one write, and looks at both places. Says whether the move came so far.
+/// Kills a move at one write, and checks both stores. Returns true if the move reached that write.
 async fn cut_short(
     world: &World,
     (old, new): (&dyn Store, &dyn Store),
@@ -199,10 +201,10 @@ async fn cut_short(
     let case = format!("write {write}, behind it: {behind}");
     let live = (is_live(old).await, is_live(new).await);
     assert!(live != (true, true), "{case}: two places can be used");
-    // Whoever reads sees all of it at one place at least.
+    // At least one store shows the whole state to a reader.
     let seen = snapshots(old, new).await;
     assert!(!seen.is_empty() && seen[0].entries == before, "{case}");
-    // What is live is used, before somebody thinks of the move.
+    // A store that can be used is used, before somebody moves the state again.
     for (store, is_live) in [(old, live.0), (new, live.1)] {
         if is_live {
             world.apply_on(store, TWO, &Options::default()).await.unwrap();
@@ -231,20 +233,21 @@ async fn a_move_that_is_killed_at_any_write_leaves_one_place_and_is_finished() {
     }
 }
 
-/// Does it again: the new place is the one, with all that there was.
+/// Moves the state again, and checks that only the new store can be used and that it has the whole state.
 async fn finish(world: &World, old: &dyn Store, new: &dyn Store) {
     let done = migrate(old, new, &holder()).await.unwrap();
     assert!(matches!(done, Migrated::Moved(_) | Migrated::Before), "{done:?}");
     assert_eq!((is_live(old).await, is_live(new).await), (false, true));
     assert!(matches!(old.load().await, Err(StoreError::Moved { .. })));
     assert_eq!(migrate(old, new, &holder()).await.unwrap(), Migrated::Before);
-    // Every object that there is, and no other, is in the state.
+    // The state has every live object, and no other.
     world.apply_on(new, TWO, &Options::default()).await.unwrap();
     assert_eq!(snapshot_of(new).await.entries.len(), 2);
     assert_eq!(world.cloud.names("disk").len(), 2);
 }
 
-/// Back to where it was, over what was left there: killed at any write, too.
+/// A state moves back to its first store, over the rest that was left there. The move is killed at any write,
+/// and finished.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_state_moves_back_to_where_it_was() {
     let root = tempfile::tempdir().unwrap();
@@ -283,7 +286,7 @@ async fn what_was_left_is_overwritten_by_no_other_state() {
     finish(&world, &second, &left).await;
 }
 
-/// Killed again and again, with the old place in use in between, while it can be used.
+/// A move is killed again and again, and runs use the old store in between, while it can be used.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_move_may_be_killed_many_times() {
     let root = tempfile::tempdir().unwrap();
@@ -299,8 +302,8 @@ async fn a_move_may_be_killed_many_times() {
     }
 }
 
-/// Two places of one name, as a tunnel may lead to: what was brought to the one before the state went
-/// to the other is not put in use by the name.
+/// Two stores have one name, as a tunnel may lead to different places. The state was copied to one of them
+/// before it moved to the other. The copy is not put in use because of its name.
 #[tokio::test]
 async fn a_move_goes_on_only_to_the_place_that_it_began_with() {
     let root = tempfile::tempdir().unwrap();
@@ -313,7 +316,8 @@ async fn a_move_goes_on_only_to_the_place_that_it_began_with() {
         let holder = Holder { run: run.to_owned(), ..holder() };
         migrate(&mortal(&old), &mortal(new), &holder).await
     };
-    // Cut short after it was copied, and then once more after the old place was left for the other.
+    // The first move is killed after its copy. The second, to the other store, is killed after it left the
+    // old store.
     attempt(&wrong, "first", 2).await.unwrap_err();
     attempt(&right, "second", 3).await.unwrap_err();
     assert!(!is_live(&old).await && !is_live(&right).await);
@@ -336,7 +340,7 @@ async fn what_arrived_is_overwritten_by_no_other_state() {
     let mortal = |store| Mortal { store, killed: killed.clone() };
     migrate(&mortal(&old), &mortal(&new), &holder()).await.unwrap_err();
     let arrived = snapshot_of(&new).await;
-    // Another state, and a later version of this one that is elsewhere.
+    // A later version of this state is refused, and so is another state.
     let mut later = arrived.clone();
     later.serial += 7;
     other.restore(&holder(), &later).await.unwrap();
@@ -347,11 +351,11 @@ async fn what_arrived_is_overwritten_by_no_other_state() {
     let refused = migrate(&other, &new, &holder()).await;
     assert!(matches!(refused, Err(MigrateError::AnotherState { .. })), "{refused:?}");
     assert_eq!(snapshot_of(&new).await, arrived);
-    // From where a state arrives nothing is moved on.
+    // A state that is still arriving cannot be moved on.
     let refused = migrate(&new, &FileStore::new(root.path().join("next")), &holder()).await;
     let arriving = matches!(refused, Err(MigrateError::Store(StoreError::Arriving { .. })));
     assert!(arriving, "{refused:?}");
-    // The old place is gone: what arrived is still to be had, by force.
+    // The old store is gone: a push by force puts the state that arrived in use.
     std::fs::remove_dir_all(root.path().join("old")).unwrap();
     apply::push::push(&new, &holder(), &arrived, false).await.unwrap_err();
     apply::push::push(&new, &holder(), &arrived, true).await.unwrap();
@@ -359,7 +363,7 @@ async fn what_arrived_is_overwritten_by_no_other_state() {
     assert_eq!(world.cloud.names("disk").len(), 1);
 }
 
-/// A store in which `disk.d` was applied, and another one to which a person has copied that state.
+/// Returns a store in which `disk.d` was applied, and another one to which a person has copied that state.
 async fn copied_by_hand() -> (World, TempDir, FileStore, FileStore) {
     let (world, root) = (World::new(), tempfile::tempdir().unwrap());
     let (old, new) =

@@ -1,4 +1,4 @@
-//! A state put in place by hand: nothing that is there is put away without a word.
+//! States that a person pushes by hand: a push replaces nothing in the store without a word.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ async fn loaded(world: &World) -> Loaded {
     world.store.load().await.unwrap()
 }
 
-/// What is stored, with the journal folded in.
+/// Returns the stored state, with the journal folded in.
 async fn pulled(world: &World) -> Snapshot {
     let Loaded { snapshot, records, .. } = loaded(world).await;
     let mut snapshot = snapshot.unwrap();
@@ -30,8 +30,8 @@ async fn forced(world: &World, new: &Snapshot, force: bool) -> Result<Pushed, Pu
     push(&world.store, &holder(), new, force).await
 }
 
-/// A world in which `disk.d` was applied and pulled, and then a run for `disk.e` was killed after
-/// so many writes.
+/// Returns a world in which `disk.d` was applied, and then a run for `disk.e` was killed after `writes`
+/// writes, and the state that was pulled before that run.
 async fn killed_after(writes: u64) -> (World, Snapshot) {
     let world = World::new();
     world.apply(DISK).await.unwrap();
@@ -56,7 +56,7 @@ async fn records_of_a_killed_run_are_not_put_away() {
         assert!(matches!(refused, Err(PushError::WouldLose(_))), "{writes}: {refused:?}");
         let after = loaded(&world).await;
         assert_eq!((after.snapshot, after.records), (before.snapshot, before.records));
-        // What was pulled since knows all of it.
+        // A state that was pulled after the kill has all records, so its push is accepted.
         assert_eq!(forced(&world, &now, false).await.unwrap(), Pushed::default());
         world.apply(TWO).await.unwrap();
         assert_eq!(world.cloud.names("disk").len(), 2, "{writes}");

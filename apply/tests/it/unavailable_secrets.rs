@@ -1,4 +1,5 @@
-//! What an API shows once: what is made from it, changed and replaced once nobody has it any more.
+//! Secrets that an API shows once, and objects that are made of them, changed or replaced once nobody has
+//! the secret any more.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::cloud::Fault;
 use crate::one_time_secrets::{Shows, Vaults, attribute, vault};
 use crate::world::{World, show};
 
-/// An app has a password that no answer shows and that it can be without; a change of it sends what
+/// Returns the type `app`: it has an optional password that no answer shows, and an update sends only what
 /// changes.
 fn app() -> TypeSchema {
     let login = crate::shapes::schema().types["login"].clone();
@@ -52,7 +53,7 @@ impl Run {
         self.apply_with(spec, &Options::default()).await
     }
 
-    /// A plan as text: what changes, its steps, and what is wrong.
+    /// Returns a plan as text: its changes, its steps and its diagnostics.
     async fn plan(&self, spec: &str) -> String {
         let providers = self.world.providers_with(self.provider.clone());
         let options = Options::default();
@@ -74,7 +75,8 @@ const SPEC: &str = "[resource.vault.v]\nname = \"v\"\n\
 
 const NOBODY: &str = "error:5: the value of `vault.v.token` is not available, and `password` cannot be sent without it\n";
 
-/// The plan after it names the way out, which is a way out.
+/// The answer with the token was lost, so the app is not made. The next plan says that the token is not
+/// available, and does not leave the password out; a replace of the vault is a way out.
 #[tokio::test(start_paused = true)]
 async fn what_no_answer_has_shown_is_not_left_out_by_the_next_plan() {
     let run = Run::new(Shows::Create);
@@ -90,7 +92,8 @@ async fn what_no_answer_has_shown_is_not_left_out_by_the_next_plan() {
     assert_eq!(run.plan(&with_output).await, "");
 }
 
-/// It comes to the same whatever the value goes through on its way.
+/// The plan says that the token is not available, also if the password uses it through a local or in another
+/// expression.
 #[tokio::test(start_paused = true)]
 async fn what_is_made_of_what_nobody_has_is_not_left_out() {
     for value in ["${local.t}", "p-${vault.v.token}", "${var.yes ? local.t : null}"] {
@@ -110,7 +113,7 @@ async fn what_is_made_of_what_nobody_has_is_not_left_out() {
     }
 }
 
-/// An output shows what there is, and a plan of it alone is empty.
+/// An output uses a token that no answer shows. One run settles the output: the plan after it is empty.
 #[tokio::test(start_paused = true)]
 async fn an_output_of_what_nobody_has_settles() {
     let run = Run::new(Shows::Nothing);
@@ -120,7 +123,7 @@ async fn an_output_of_what_nobody_has_settles() {
     assert_eq!(run.plan(spec).await, "");
 }
 
-/// What the schema says nothing shows is known to nobody before anything is made.
+/// The schema says that no answer shows the token, so the first plan says that it is not available.
 #[tokio::test(start_paused = true)]
 async fn what_is_never_shown_is_no_source() {
     let mut vault = vault();
@@ -130,7 +133,7 @@ async fn what_is_never_shown_is_no_source() {
     assert!(text.ends_with(NOBODY), "{text}");
 }
 
-/// A change of something else leaves the secret alone.
+/// An update of another attribute does not need the secret, and leaves it alone.
 #[tokio::test(start_paused = true)]
 async fn what_has_a_secret_that_was_shown_once_can_be_changed() {
     let run = Run::new(Shows::Create);
@@ -144,7 +147,7 @@ async fn what_has_a_secret_that_was_shown_once_can_be_changed() {
     assert_eq!(run.plan(&noted).await, "");
 }
 
-/// Nor does what is left of a create need it again, where it was sent.
+/// The first call of a create has sent the secret. The rest of the create, in the next run, does not need it.
 #[tokio::test(start_paused = true)]
 async fn what_was_made_with_a_secret_that_was_shown_once_gets_its_name_later() {
     let run = Run::new(Shows::Create);
@@ -155,7 +158,8 @@ async fn what_was_made_with_a_secret_that_was_shown_once_gets_its_name_later() {
     assert_eq!(run.plan(SPEC).await, "");
 }
 
-/// The old object is not deleted: the new one could not be made.
+/// A replace is refused while the secret is not available. The old app is not deleted, because the new one
+/// could not be made.
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_made_again_is_not_replaced() {
     let mut run = Run::new(Shows::Create);
@@ -163,13 +167,13 @@ async fn what_cannot_be_made_again_is_not_replaced() {
     let other = format!("{SPEC}kind = \"other\"\n");
     let text = run.plan(&other).await;
     assert!(text.ends_with(NOBODY), "{text}");
-    // A run that did not look finds out before it deletes.
+    // A run without a refresh learns that the token is missing before it deletes.
     run.world.looks = false;
     let said = run.apply(&other).await;
     let fingerprint = "`password` of the new object is not known: \
                        of `vault.v.token` only the fingerprint is known";
     assert_eq!(said, [fingerprint]);
-    // A change of what gave it does not show it again.
+    // An update of the vault does not show the token again.
     let more = other.replace("name = \"v\"", "name = \"v\"\nworkers = 2");
     assert_eq!(run.apply(&more).await, [fingerprint]);
     assert_eq!(run.world.cloud.names("app"), ["w"]);
@@ -178,7 +182,7 @@ async fn what_cannot_be_made_again_is_not_replaced() {
     assert_eq!(run.password(), Some(Value::string("token of vault-3")));
 }
 
-/// A call that sends the whole object needs the secret, and a read may show it where a list does not.
+/// A call that sends the whole unit needs the secret. A read may show the secret where a list does not.
 #[tokio::test(start_paused = true)]
 async fn a_whole_object_is_sent_with_its_secrets_or_not_at_all() {
     let spec = "[resource.vault.v]\nname = \"v\"\n\
@@ -196,7 +200,7 @@ async fn a_whole_object_is_sent_with_its_secrets_or_not_at_all() {
     }
 }
 
-/// What was not made in the run that had the secret is not made without it.
+/// The create of an app was refused in the run that had the token. No later plan makes the app without it.
 #[tokio::test(start_paused = true)]
 async fn what_was_refused_while_the_secret_was_known_is_no_plan() {
     let run = Run::new(Shows::Create);
@@ -208,7 +212,7 @@ async fn what_was_refused_while_the_secret_was_known_is_no_plan() {
     assert_eq!(run.plan(SPEC).await, "");
 }
 
-/// What is taken over shows its secrets to nobody.
+/// No answer shows the token of an imported vault, so the plan says that it is not available.
 #[tokio::test(start_paused = true)]
 async fn what_is_taken_over_has_no_secret_to_give() {
     let run = Run::new(Shows::Create);

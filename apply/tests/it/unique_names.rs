@@ -1,4 +1,4 @@
-//! Names that only one object may bear: who has them, who takes them, and in which order.
+//! Unique names: the objects that have them, the objects that take them, and the order of their steps.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::cloud::Fault;
 use crate::slow_cloud::Busy;
 use crate::world::{World, converges};
 
-/// The name that the key is to bear is the id of what is made before it, so no plan knows it.
+/// A spec with a key whose name is the id of a disk that is made before it, so no plan knows the name.
 const LATE: &str = r#"
 [resource.key.a]
 name = "disk-2"
@@ -57,8 +57,8 @@ async fn a_lost_create_does_not_take_the_object_of_another_address() {
     assert!(world.cloud.names("key").is_empty());
 }
 
-/// Both are looked up at once, and both find what only one of them can have made. The plan of the second
-/// did not know its name.
+/// Two creates of one name are in doubt. The searches for both find the same key, and only one create gets
+/// it. The plan of the second create did not know its name.
 #[tokio::test(start_paused = true)]
 async fn of_two_lost_creates_of_one_name_only_one_takes_the_object() {
     let world = World::new();
@@ -83,7 +83,8 @@ async fn a_lost_create_does_not_take_what_bore_its_name_a_moment_ago() {
     world.apply(FIRST).await.unwrap();
     let busy = Busy::new(&world, Duration::ZERO);
     *busy.behind.lock().unwrap() = world.cloud.list("key").await.unwrap();
-    // The old key goes, and the new one's create is lost while lists still show the old one.
+    // The old key is deleted, and the answer to the create of the new key is lost. The first search after
+    // that still shows the old key.
     world.cloud.strike(1, Fault::LostAfter);
     let other = FIRST.replace("key.a", "key.b");
     let providers = world.providers_with(Arc::new(busy));
@@ -200,7 +201,7 @@ async fn names_in_a_circle_are_refused() {
     );
 }
 
-/// A name that is a secret is compared as one.
+/// The plan refuses a second object with the same secret name, and its message does not show the name.
 #[tokio::test(start_paused = true)]
 async fn two_of_one_secret_name_are_refused() {
     let mut world = World::new();
@@ -217,7 +218,7 @@ async fn two_of_one_secret_name_are_refused() {
     assert!(world.plan(&spec).await.1.has_errors());
 }
 
-/// And passed on as one.
+/// A secret name passes from one block to another without a failure, whichever block is the first by name.
 #[tokio::test(start_paused = true)]
 async fn a_secret_name_passes_to_another_block_in_order() {
     let mut world = World::new();
@@ -236,7 +237,7 @@ async fn a_secret_name_passes_to_another_block_in_order() {
     }
 }
 
-/// A name that is a secret is nowhere in clear, and its object is found by it all the same.
+/// The state does not have a secret name in clear, and the run still finds the object of a lost create by it.
 #[tokio::test(start_paused = true)]
 async fn a_lost_create_is_found_by_a_secret_name() {
     for fault in [Fault::LostBefore, Fault::LostAfter] {
@@ -256,8 +257,8 @@ async fn a_lost_create_is_found_by_a_secret_name() {
     }
 }
 
-/// While nobody knows whether a delete happened, its object may have its name still, and what has that name
-/// is not known to be another's.
+/// While a delete is in doubt, its object may still have its name. No other key gets the name, because an
+/// object with the name could be either of them.
 #[tokio::test(start_paused = true)]
 async fn a_name_whose_bearers_delete_is_in_doubt_is_given_to_nobody() {
     let key = |block: &str| format!("[resource.key.{block}]\nname = \"n\"\n");

@@ -1,4 +1,5 @@
-//! Attributes that the spec no longer gives, under faults: they are cleared in the end, whatever a run saw of that.
+//! Attributes that the spec no longer gives, under faults: they are cleared in the end, whatever answers a
+//! run got.
 
 use engine::schema::{Operation, Program, Sends, Unset};
 use engine::value::Value;
@@ -9,7 +10,7 @@ use crate::world::{World, converges};
 
 const SITE: &str = "[resource.site.s]\nname = \"s\"\nlabel = \"x\"\nregion = \"eu\"\n";
 
-/// An attribute of the only object of a type.
+/// Returns an attribute of the only object of a type, or null if the object does not have it.
 fn of(world: &World, ty: &str, name: &str) -> Value {
     let shared = world.cloud.shared.lock().unwrap();
     let (_, object) = shared.objects.iter().find(|((own, _), _)| &**own == ty).unwrap();
@@ -33,7 +34,8 @@ async fn a_clearing_update_whose_answer_is_lost_is_sent_again() {
     }
 }
 
-/// An update of two calls of which the second clears: what the first one did is not all.
+/// An update has two calls, and the second one clears the size. The next run clears it if only the first call
+/// was done.
 #[tokio::test(start_paused = true)]
 async fn what_a_later_phase_clears_counts_until_that_is_done() {
     for fault in [Fault::Refused, Fault::LostBefore, Fault::LostAfter] {
@@ -61,7 +63,7 @@ async fn what_a_later_phase_clears_counts_until_that_is_done() {
     }
 }
 
-/// A value that only apply knows may turn out to be null: then there is none any more.
+/// A value that only the apply knows turns out to be null, and the attribute is cleared.
 #[tokio::test(start_paused = true)]
 async fn what_turns_out_to_be_null_is_cleared() {
     let world = World::new();
@@ -72,7 +74,7 @@ async fn what_turns_out_to_be_null_is_cleared() {
     assert_eq!(of(&world, "site", "label"), Value::Null);
 }
 
-/// A list that shows what was before: nothing of that is sent again, and what is live in the end is as the spec says.
+/// A cleared value is live again, and the next run clears it again.
 #[tokio::test(start_paused = true)]
 async fn a_value_that_comes_back_is_cleared_again() {
     let world = World::new();

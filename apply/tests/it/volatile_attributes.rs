@@ -1,5 +1,5 @@
-//! What changes by itself and has to be sent along: a version, by which an API tells that a change was
-//! made of what is live.
+//! Attributes that change by themselves and must be sent along: a version, by which an API tells that a
+//! change was made of the live object.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use provider_port::{Call, Error, Kind, Lookup, Object, Provider, Reply};
 use crate::cloud::Cloud;
 use crate::world::{DISK, World};
 
-/// The cloud with versions: each change is made of the last one, or refused.
+/// The cloud with versions: a call on an object must send the object's last version, or it is refused.
 struct Versions(Cloud);
 
 impl Versions {
-    /// Gives a type versions, which its API counts.
+    /// Gives a type a version, and returns the provider that counts it.
     fn of(world: &mut World, ty: &str) -> Self {
         world.cloud.change_type(ty, |ty| {
             let integer = Attribute::new("integer".parse().unwrap());
@@ -27,7 +27,8 @@ impl Versions {
         Self(world.cloud.clone())
     }
 
-    /// The version of the only object, counted on as by whoever touches it.
+    /// Adds `by` to the version of the only object, as a change of it does. Returns the version, or 0 if
+    /// there is no object.
     fn version(&self, by: i64) -> i64 {
         let mut shared = self.0.shared.lock().unwrap();
         let Some(object) = shared.objects.values_mut().next() else { return 0 };
@@ -80,7 +81,8 @@ async fn apply(world: &World, spec: &str) -> Vec<String> {
     report.failures.into_iter().map(|failure| failure.message).collect()
 }
 
-/// Somebody touches the object: nothing that Plumb manages differs, and its version is another one.
+/// Somebody touches the object, so that only its version differs. The calls of the next run send the live
+/// version, and succeed.
 #[tokio::test(start_paused = true)]
 async fn a_change_is_made_of_what_is_live() {
     let mut world = World::new();
@@ -96,7 +98,8 @@ async fn a_change_is_made_of_what_is_live() {
     assert!(world.cloud.names("disk").is_empty());
 }
 
-/// What the answers of a run show is nearer than what the plan has seen.
+/// The second call of a run sends the version that the answer to the first call shows, and not the one that
+/// the plan saw.
 #[tokio::test(start_paused = true)]
 async fn the_second_call_of_a_run_is_made_of_what_the_first_one_left() {
     let mut world = World::new();

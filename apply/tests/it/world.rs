@@ -1,4 +1,4 @@
-//! A cloud, a store and a clock, and what a user does with them.
+//! A world of a cloud, a store and a clock, with the commands of a user: plan, apply and destroy.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,10 +28,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cloud::Cloud;
 
-/// One object.
+/// A spec with one disk.
 pub(crate) const DISK: &str = "[resource.disk.d]\nname = \"d\"\nsize = 10\nzone = \"eu\"\n";
 
-/// One object that uses another, which can only be replaced.
+/// A spec with a unit that uses an image. A change of the image's `kind` replaces the image.
 pub(crate) const SERVED: &str = r#"
 [resource.image.base]
 name = "base"
@@ -42,11 +42,12 @@ name = "chat"
 image_id = "${image.base.id}"
 "#;
 
-/// Time that stands still, but for what a machine sleeps, and randomness that counts.
+/// A host whose clock stands still, except for the time that the machine sleeps, and whose random bytes
+/// count up from 0.
 #[derive(Default)]
 pub(crate) struct TestHost {
     drawn: AtomicU64,
-    /// How long the machine has slept, in milliseconds.
+    /// The time that the machine has slept, in milliseconds.
     pub(crate) slept: Arc<AtomicU64>,
 }
 
@@ -76,18 +77,18 @@ pub(crate) struct World {
     pub(crate) variables: BTreeMap<String, String>,
     /// Cancelled when the user stops a run.
     pub(crate) stop: CancellationToken,
-    /// Whether plans and runs look at what is live.
+    /// True if plans and runs refresh the live objects.
     pub(crate) looks: bool,
-    /// Who looks at the instances of a large spec.
+    /// The workers that evaluate the instances of a large spec.
     pub(crate) workers: &'static dyn Workers,
-    /// What the last run told, and what it reported in the end.
+    /// The events of the last run. `report` has its report.
     pub(crate) told: Arc<Mutex<Vec<Event>>>,
     pub(crate) report: Mutex<Report>,
-    /// The plans that were made, each with its spec and what was asked for.
+    /// The plans that were made, each with its spec and its options.
     pub(crate) planned: Mutex<Vec<(Plan, String, Options)>>,
 }
 
-/// A spec, resolved.
+/// A resolved spec.
 pub(crate) struct Prepared {
     pub(crate) config: Config,
     pub(crate) graph: Graph,
@@ -112,7 +113,7 @@ impl World {
         }
     }
 
-    /// A cloud that counts the objects of each type from one, with what a spec makes.
+    /// Returns a world in which a spec was applied, and whose cloud counts the ids of each type from one.
     pub(crate) async fn counting(spec: &str) -> Self {
         let world = Self::new();
         world.cloud.shared.lock().unwrap().counts_by_type = true;
@@ -120,7 +121,7 @@ impl World {
         world
     }
 
-    /// The state, with the journal folded in.
+    /// Returns the state, with the journal folded in.
     pub(crate) async fn state(&self) -> Snapshot {
         fold(self.store.load().await.unwrap(), &self.host).unwrap().snapshot
     }
@@ -135,7 +136,7 @@ impl World {
         providers
     }
 
-    /// The same with another way to the cloud.
+    /// Returns the providers with `cloud` in the place of the usual cloud.
     pub(crate) fn providers_with(&self, cloud: Arc<dyn provider_port::Provider>) -> Providers {
         let mut providers = self.providers();
         providers.insert("cloud".into(), cloud);
@@ -171,7 +172,7 @@ impl World {
         self.plan_through(&self.providers(), spec, options).await
     }
 
-    /// The same with providers of one's own.
+    /// Plans with the given providers.
     pub(crate) async fn plan_through(
         &self,
         providers: &Providers,
@@ -205,7 +206,7 @@ impl World {
         self.plan_with(spec, &Options::default()).await
     }
 
-    /// The plan as text: changes that are not no-ops, steps, diagnostics.
+    /// Returns the plan as text: changes that are not no-ops, steps, diagnostics.
     pub(crate) async fn plan_text(&self, spec: &str) -> String {
         let (plan, diagnostics, sources) = self.plan(spec).await;
         show(&plan, &diagnostics, &sources)
@@ -216,7 +217,7 @@ impl World {
         self.apply_with(spec, &Options::default()).await
     }
 
-    /// Applies a plan that was made here, as `plumb apply FILE` does.
+    /// Applies a plan that this world made, as `plumb apply FILE` does.
     pub(crate) async fn apply_saved(&self, plan: &Plan) -> Result<(), ApplyError> {
         let (_, spec, options) = {
             let planned = self.planned.lock().unwrap();
@@ -282,7 +283,7 @@ impl World {
         self.apply_on(&self.store, spec, options).await
     }
 
-    /// Applies with a store that does not do what it should.
+    /// Applies with the given store, such as one that fails.
     pub(crate) async fn apply_on(
         &self,
         store: &dyn Store,
@@ -292,7 +293,7 @@ impl World {
         self.apply_through(store, &self.providers(), spec, options).await
     }
 
-    /// Applies with a store and providers of one's own.
+    /// Applies with the given store and providers.
     pub(crate) async fn apply_through(
         &self,
         store: &dyn Store,
@@ -353,13 +354,13 @@ impl World {
     }
 }
 
-/// The text of the file of a plan.
+/// Returns the text of the file of a plan.
 pub(crate) fn as_file(plan: &Plan) -> String {
     let (inputs, view) = (file::Inputs::default(), serde_json::Value::Null);
     file::write(&file::SavedPlan { inputs, plan: plan.clone(), view })
 }
 
-/// Applies until there is nothing to do, which one apply must reach.
+/// Applies once, and checks that the plan after it is empty.
 pub(crate) async fn converges(world: &World, spec: &str) {
     world.apply(spec).await.unwrap();
     assert_eq!(world.plan_text(spec).await, "");

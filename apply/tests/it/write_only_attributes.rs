@@ -1,4 +1,4 @@
-//! What no answer shows.
+//! Attributes that no answer shows, such as passwords.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn password(world: &World) -> Value {
     shared.objects.values().next().unwrap()["password"].clone()
 }
 
-/// A world whose updates of a login send all of it.
+/// Returns a world where an update of a login sends the whole login.
 fn sends_all() -> World {
     let mut world = World::new();
     let mut schema = shapes::schema();
@@ -38,7 +38,7 @@ fn sends_all() -> World {
 
 const IGNORES: &str = "lifecycle = { ignore_changes = [\"password\"] }\n";
 
-/// What the spec ignores and says all the same is there to be sent along.
+/// The spec ignores the password, and still has the one that the login has, so an update sends it along.
 #[tokio::test(start_paused = true)]
 async fn an_ignored_password_that_is_the_same_is_sent_along() {
     let world = sends_all();
@@ -48,7 +48,8 @@ async fn an_ignored_password_that_is_the_same_is_sent_along() {
     assert_eq!(password(&world), Value::string("old"));
 }
 
-/// Nobody has the one that is to stay, and the plan says so.
+/// The spec ignores the password, and has another one by now. Nobody has the password that is to stay, so
+/// the plan refuses an update that would send it along.
 #[tokio::test(start_paused = true)]
 async fn an_ignored_password_that_is_another_cannot_be_sent_along() {
     let mut world = sends_all();
@@ -65,7 +66,7 @@ async fn an_ignored_password_that_is_another_cannot_be_sent_along() {
     ");
 }
 
-/// Nor does anybody have the one of what was taken over.
+/// Nobody has the password of an imported login, so the plan refuses an update that would send it along.
 #[tokio::test(start_paused = true)]
 async fn a_password_that_nobody_ever_had_cannot_be_sent_along() {
     let world = sends_all();
@@ -77,7 +78,7 @@ async fn a_password_that_nobody_ever_had_cannot_be_sent_along() {
     assert!(text.contains("error:8: the update of login.l sends its `password` along"), "{text}");
 }
 
-/// No answer shows a password, so none proves that it was changed.
+/// The change of a password is lost. No answer shows a password, so the run sends the change again.
 #[tokio::test(start_paused = true)]
 async fn a_password_whose_change_was_lost_is_sent_again() {
     for fault in [Fault::LostBefore, Fault::LostAfter] {
@@ -92,7 +93,7 @@ async fn a_password_whose_change_was_lost_is_sent_again() {
     }
 }
 
-/// A change of what is shown is proved by it, whatever else the object has.
+/// The answer to a rename is lost. A read shows the new name, so the run does not send the rename again.
 #[tokio::test(start_paused = true)]
 async fn a_shown_change_beside_a_password_is_not_sent_twice() {
     let mut world = World::new();
@@ -104,7 +105,7 @@ async fn a_shown_change_beside_a_password_is_not_sent_twice() {
     assert_eq!(world.cloud.take_log(), ["update login"]);
 }
 
-/// A run that dies after the change of a password was sent leaves it to the next plan.
+/// The change of a password is in doubt at the end of a run. The next plan sends it again.
 #[tokio::test(start_paused = true)]
 async fn a_password_whose_change_was_cut_off_is_planned_again() {
     let mut world = World::new();
@@ -120,7 +121,8 @@ async fn a_password_whose_change_was_cut_off_is_planned_again() {
     assert_eq!(password(&world), Value::string("new"));
 }
 
-/// Whether what was lost took effect or not: the spec's word is sent once more, and then all is said.
+/// The change of a password is lost, and the next spec takes it back. The run sends the old password once,
+/// whether the lost change took effect or not.
 #[tokio::test(start_paused = true)]
 async fn a_password_whose_change_is_taken_back_after_it_was_lost_is_sent() {
     for fault in [Fault::LostBefore, Fault::LostAfter] {
@@ -150,7 +152,8 @@ async fn a_password_whose_change_is_taken_back_after_it_was_lost_is_sent() {
     }
 }
 
-/// What the object shows beside it proves that nothing happened, and is said.
+/// A lost update changes the name and the password. The name that the login shows proves that nothing
+/// happened, and the message says so.
 #[tokio::test(start_paused = true)]
 async fn a_shown_change_proves_that_nothing_happened() {
     let mut world = World::new();
@@ -169,7 +172,7 @@ async fn a_shown_change_proves_that_nothing_happened() {
     assert_eq!(password(&world), Value::string("new"));
 }
 
-/// The plan says it, before anything is called.
+/// The provider does not send secrets to the place of its API. The plan has that error, before any call.
 #[tokio::test(start_paused = true)]
 async fn a_secret_that_would_not_be_sent_is_no_plan() {
     let mut world = World::new();
@@ -182,7 +185,7 @@ async fn a_secret_that_would_not_be_sent_is_no_plan() {
     s1 = activate login.l after s0
     error:6: `password` is not sent there
     ");
-    // What carries none is planned, and so is the end of what carried one.
+    // A spec without secrets is planned, and so is the delete of an object that has one.
     let variable = "[variable.pw]\ntype = \"string\"\nsensitive = true\n";
     let plain = world.plan(&format!("{variable}{DISK}")).await.1;
     assert!(!plain.has_errors(), "{plain:?}");
@@ -194,7 +197,7 @@ async fn a_secret_that_would_not_be_sent_is_no_plan() {
     assert!(world.cloud.names("login").is_empty());
 }
 
-/// What was no secret when it was written down is sealed by the run that learns that it is one.
+/// A value becomes a secret after the state got it. The next run seals it in the state.
 #[tokio::test(start_paused = true)]
 async fn what_becomes_a_secret_is_sealed() {
     let mut world = World::new();
@@ -214,7 +217,7 @@ async fn what_becomes_a_secret_is_sealed() {
     assert_eq!(world.plan_text(&secret).await, "");
 }
 
-/// A key may be the secret: neither the state nor a plan shows it.
+/// A key of a map is a secret. Neither the state nor a plan shows it.
 #[tokio::test(start_paused = true)]
 async fn keys_of_what_is_secret_are_secret() {
     let mut world = World::new();
@@ -233,7 +236,8 @@ async fn keys_of_what_is_secret_are_secret() {
     assert_eq!(world.plan_text(&spec).await, "");
 }
 
-/// What is known only before the call is checked then, and shown no more than in a plan.
+/// A size that is made of a secret is known only right before its call, and is too large. The message does
+/// not show the size.
 #[tokio::test(start_paused = true)]
 async fn a_bound_that_a_secret_breaks_does_not_show_it() {
     let mut world = World::new();
@@ -248,7 +252,8 @@ async fn a_bound_that_a_secret_breaks_does_not_show_it() {
     assert!(!format!("{report:?} {:?}", world.told.lock().unwrap()).contains("4711"));
 }
 
-/// The key of an instance may be a secret, and a mistake in it is one all the more.
+/// A secret is used as a key of an instance, and there is no such instance. The message does not show the
+/// key.
 #[tokio::test(start_paused = true)]
 async fn a_key_that_is_secret_and_wrong_is_not_shown() {
     let mut world = World::new();
@@ -262,7 +267,7 @@ async fn a_key_that_is_secret_and_wrong_is_not_shown() {
     assert!(!text.contains("hunter2"), "{text}");
 }
 
-/// What is made twice is made with the same secrets.
+/// A twin has the same secrets as its object. Plans and the state have them sealed.
 #[tokio::test(start_paused = true)]
 async fn a_twin_rests_as_sealed_as_what_it_is_a_twin_of() {
     let mut world = World::new();

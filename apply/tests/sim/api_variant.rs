@@ -1,8 +1,8 @@
-//! The two harnesses: at the provider port, where the types are those of `shapes`; and at the wire,
-//! where they are what the descriptor of the serverless service says.
+//! The two harnesses. At the provider port the types are those of `shapes`; at the wire they are those of the
+//! descriptor of the serverless service.
 //!
-//! The world speaks one language (disks, images, units), which is that of the port; names are
-//! translated where a spec, a state or a request shows them.
+//! The simulated cloud uses the names of the port (disks, images, units). They are translated where a spec, a
+//! state or a request shows them.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
@@ -12,7 +12,7 @@ use provider_http::{Descriptor, Settings};
 
 use crate::cloud;
 
-/// Where a schedule is played.
+/// The harness that plays a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Harness {
     /// At the provider port.
@@ -21,7 +21,7 @@ pub(crate) enum Harness {
     Http,
 }
 
-/// What the world says, and what the serverless service says.
+/// The names of the simulated cloud, each with the name that the serverless service has for it.
 const WORDS: &[(&str, &str)] = &[
     ("disk", "network_volume"),
     ("image", "template"),
@@ -38,11 +38,12 @@ const WORDS: &[(&str, &str)] = &[
     ("odd", "CPU"),
 ];
 
-/// The template and the volume of those that use none of ours: they belong to everybody.
+/// The id of the template and of the volume that an endpoint has if it uses none of ours. Both belong to
+/// everybody.
 pub(crate) const PUBLIC: &str = "public";
 
 impl Harness {
-    /// A word of the world as this harness says it.
+    /// Returns the name that this harness has for a name of the simulated cloud.
     pub(crate) fn say(self, word: &str) -> &str {
         let found = WORDS.iter().find(|(own, _)| self == Self::Http && *own == word);
         found.map_or(word, |(_, said)| said)
@@ -62,15 +63,15 @@ impl Harness {
     }
 }
 
-/// The descriptor, read once.
+/// Returns the descriptor of the serverless service, which is read once.
 pub(crate) fn descriptor() -> Arc<Descriptor> {
     static READ: LazyLock<Arc<Descriptor>> =
         LazyLock::new(|| Arc::new(provider_serverless::read().ok().unwrap()));
     READ.clone()
 }
 
-/// The types at the port, of which disks have to be mounted once they are made, and again when they were
-/// changed: by a call that sends nothing and shows nowhere, and then waits.
+/// Returns the types at the port with disks that have to be mounted after they are made, and again after they
+/// are changed. The call that mounts a disk sends nothing and changes no attribute; then the phase waits.
 fn mounted(plain: &ProviderSchema) -> Arc<ProviderSchema> {
     let mut schema = plain.clone();
     let disk = Arc::make_mut(schema.types.get_mut("disk").unwrap());

@@ -1,4 +1,4 @@
-//! What every mutating call is held against, at the moment at which it is sent.
+//! The checks of every mutating call at the moment at which it is sent.
 
 use std::fmt::Display;
 use std::sync::atomic::Ordering;
@@ -18,10 +18,11 @@ use crate::runner::Runner;
 use crate::schedule::First;
 use crate::tickets;
 
-/// A call of a run that was driven out may still leave so long after its record.
+/// The time in milliseconds after a run's last write in which it may still send a call whose end another run
+/// recorded.
 const SEND_WITHIN_MS: u64 = 5_000;
 
-/// A call as it was asked for at the port.
+/// A call as the executor asks for it at the provider port.
 #[derive(Clone)]
 pub(crate) struct Asking {
     pub(crate) ty: Name,
@@ -43,13 +44,14 @@ impl From<&Call<'_>> for Asking {
     }
 }
 
-/// For whom a call is, and which it is, as the journal says.
+/// The address and the number of a call, as the journal has them. The number is None if no durable record
+/// names the call.
 pub(crate) struct Meant {
     pub(crate) address: String,
     pub(crate) call: Option<(usize, CallId)>,
 }
 
-/// Who calls, in the words of a violation.
+/// The run and the call, as a violation names them.
 #[derive(Clone, Copy)]
 pub(crate) struct Who<'a> {
     run: usize,
@@ -65,8 +67,8 @@ impl Display for Who<'_> {
 }
 
 impl Runner {
-    /// Checks a mutating call against what is durable, what the plan shows and what is wanted, as
-    /// it is sent; returns for whom it is.
+    /// Checks a mutating call, as it is sent, against what is durable, what the plan shows and what is
+    /// wanted. Returns the address and the number that the journal has for the call.
     pub(crate) fn audit(&self, call: &Asking, sent: &Attributes) -> Meant {
         let plan = self.plan.lock().unwrap().clone();
         let mut cloud = lock(&self.cloud);
@@ -126,7 +128,7 @@ impl Runner {
         Meant { address, call: Some((self.number, started.call)) }
     }
 
-    /// What the spec wants as it is, is not deleted.
+    /// Checks that a delete does not hit an object that is already as the spec wants it.
     fn audit_delete(
         &self,
         cloud: &mut Cloud,
@@ -139,13 +141,13 @@ impl Runner {
         let Some(wanted) = wanted.get(address).filter(|_| !self.destroy) else { return };
         let same = wanted.texts.iter().all(|(name, text)| live.text(name) == Some(text));
         let asked = self.asked.as_deref() == Some(address);
-        // Where the successor is made first, what was put aside may be what is wanted by now.
+        // If the new object is made first, the deposed object may be as the spec wants it by now.
         let order = self.schema.types[self.harness.say(&live.ty)].replace;
         let was_first = self.spec.disks_first != First::Never && &*live.ty == "disk";
         let first = order == ReplaceOrder::CreateFirst || was_first;
         let aside = change.is_some_and(|change| change.deposed);
         let twin = first && aside;
-        // Another id is another ticket.
+        // A ticket with another id is another ticket.
         let other = &*live.ty == tickets::TYPE && live.name() != wanted.name;
         let action = change.map(|change| change.action);
         if live.is_named() && same && !twin && !asked && !other {
@@ -160,9 +162,10 @@ impl Runner {
         own.map(|change| change.action)
     }
 
-    /// Whether an object that names another one by some attributes depends on its address, as the
-    /// plan shows it, and if so whether the plan leaves it as it is: the plan's deposed objects use
-    /// what they use until they are gone, the others what their address depends on.
+    /// Returns whether the plan shows that an object depends on the address `on`; `by` are the attributes of
+    /// the object that name an object of that address. Returns None if it does not depend on it, true if it
+    /// does and the plan leaves it as it is, otherwise false. A deposed object of the plan uses what it uses
+    /// until it is gone; any other object uses what its address depends on.
     fn depends(&self, id: &ObjectId, live: &Live, on: &str, by: &[&str]) -> Option<bool> {
         let plan = self.plan.lock().unwrap();
         let changes = plan.as_ref().map_or(&[][..], |plan| &plan.changes);
@@ -171,7 +174,7 @@ impl Runner {
             Some(object) if object == id && change.deposed => Some(false),
             Some(_) if change.deposed => None,
             _ if !live.is_named() || !is(&change.address, own) => None,
-            // Its reference in the spec may be another one by now; what it uses stays.
+            // The spec may refer to another object by now, but the live object still uses the old one.
             _ if is_left(change) && by.iter().any(|name| change.managed.contains(*name)) => {
                 Some(true)
             }
@@ -179,7 +182,7 @@ impl Runner {
         })
     }
 
-    /// What is used is there before its user and after it.
+    /// Checks that an object exists before other objects use it, and is deleted only after them.
     fn audit_order(&self, cloud: &mut Cloud, who: Who<'_>, call: &Asking, managed: &Set<Name>) {
         if self.fenced.load(Ordering::Relaxed) {
             return;
@@ -194,7 +197,7 @@ impl Runner {
             let Some(id) = id else { return };
             let own = cloud.objects.get(id).and_then(|live| live.owner.clone());
             let Some((address, _)) = own else { return };
-            // What is deleted before its successor is made goes under those that use it.
+            // In a replace that deletes first, the old object is deleted while others still use it.
             let order = self.schema.types[&call.ty].replace;
             let under = order == ReplaceOrder::DeleteFirst
                 && self.action_of(&address) == Some(Action::Replace);
@@ -211,7 +214,7 @@ impl Runner {
             }
             return;
         }
-        // What came to it out of order may name what is gone, and is sent along as it was read.
+        // A disordered object may name an object that is gone, and the call repeats that name as it was read.
         if call.id.as_ref().is_some_and(|id| cloud.is_disordered(id)) {
             return;
         }
@@ -228,17 +231,18 @@ impl Runner {
     }
 }
 
-/// Whether a plan leaves an address as it is, whatever the spec says of it.
+/// Returns true if the plan leaves the address of a change as it is, whatever the spec says of it.
 fn is_left(change: &Change) -> bool {
     matches!(change.reason, Reason::Untargeted | Reason::InDoubt | Reason::StillUsed(_))
 }
 
-/// Whether an address is written so. Most differ in their names, which needs no writing.
+/// Returns true if `text` is the written form of an address. Most addresses differ in their names, and then
+/// the address need not be written.
 fn is(address: &Address, text: &str) -> bool {
     text.contains(&*address.block.name) && address.to_string() == text
 }
 
-/// Steps stand at their number.
+/// Returns the step with this id, which stands in the plan at the place of its number; None if there is none.
 fn step_of<'a>(plan: &'a Plan, name: &str) -> Option<&'a Step> {
     let place: usize = name.strip_prefix('s')?.parse().ok()?;
     plan.steps.get(place).filter(|step| step.id.to_string() == name)

@@ -1,4 +1,4 @@
-//! Bugs planted between the HTTP provider and the wire: what a client might do there wrongly.
+//! The bugs planted between the HTTP provider and the wire: mistakes that an HTTP client might make.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use crate::bugs::Bug;
 use crate::service::{body, empty};
 
-/// The line that the HTTP provider of a run sends over.
+/// Returns the transport over which the HTTP provider of a run sends, with the bug.
 pub(crate) fn wire(bug: Option<Bug>, inner: Arc<dyn Transport>) -> Arc<dyn Transport> {
     match bug {
         Some(bug) => Arc::new(BadWire { bug, inner }),
@@ -82,7 +82,7 @@ fn refused(answer: Response) -> Response {
     }
 }
 
-/// Leaves out what would stand on a next page.
+/// Keeps only the first object of each list, as if the others were on the next pages.
 fn first_page(answer: Response) -> Response {
     let Ok(mut json) = serde_json::from_slice::<Json>(&answer.body) else { return answer };
     shorten(&mut json);
@@ -91,7 +91,7 @@ fn first_page(answer: Response) -> Response {
 
 fn shorten(json: &mut Json) {
     match json {
-        // Lists of objects, and none of their attributes.
+        // Lists of objects are cut, lists in the attributes of an object are not.
         Json::Array(items) if items.iter().any(|item| item.get("id").is_some()) => {
             items.truncate(1);
         }

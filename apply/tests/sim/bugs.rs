@@ -1,7 +1,8 @@
-//! Bugs that people make, planted one at a time to see whether the simulation finds them.
+//! The planted bugs: mistakes that people make, planted one at a time to see whether the simulation finds
+//! them.
 //!
-//! Each is a layer around a port, or a change of what a run is given: product code has no switch
-//! for them.
+//! Each bug is a layer around a port, or a change of what a run is given. Product code has no switch for
+//! them.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -21,7 +22,7 @@ use state::{Holder, Loaded, LockedStore, Store, StoreError, Version};
 use crate::api_variant::Harness;
 use crate::schedule::{Schedule, StoreKind};
 
-/// What is wrong.
+/// A planted bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bug {
     // The journal and the state.
@@ -61,7 +62,7 @@ pub(crate) enum Bug {
     DeltaInsteadOfValue,
     ManagedIsChanged,
     RepeatWhatThePlanSaw,
-    // What a run is given.
+    // The inputs and the course of a run.
     SameNonce,
     NoRecovery,
     StalePlan,
@@ -91,7 +92,7 @@ pub(crate) enum Bug {
 }
 
 impl Bug {
-    /// Whether a schedule has the layer in which the bug is.
+    /// Returns true if a schedule has the layer in which the bug is.
     pub(crate) fn is_in(self, schedule: &Schedule) -> bool {
         match self {
             Self::ResendAfterLoss
@@ -112,7 +113,7 @@ impl Bug {
     }
 }
 
-/// All of them, each with a seed that shows it.
+/// All bugs, each with a seed that shows it.
 pub(crate) const ALL: &[(Bug, u64)] = &[
     (Bug::SkipStarted, 0),
     (Bug::SkipFinished, 0),
@@ -175,7 +176,7 @@ pub(crate) const ALL: &[(Bug, u64)] = &[
     (Bug::RepeatWhatThePlanSaw, 503),
 ];
 
-/// The schema that runs see.
+/// Returns the schema that runs see, changed if the bug is in the schema.
 pub(crate) fn schema(bug: Option<Bug>, harness: Harness) -> Arc<ProviderSchema> {
     let plain = harness.schema();
     if harness == Harness::Http || !matches!(bug, Some(Bug::CreateActive | Bug::NoDrain)) {
@@ -199,7 +200,7 @@ pub(crate) fn schema(bug: Option<Bug>, harness: Harness) -> Arc<ProviderSchema> 
     Arc::new(schema)
 }
 
-/// The plan that a run executes, which begins at a certain time from a certain state.
+/// Changes the plan that a run executes, if the bug is in the plan. The run begins at `now_ms` from `state`.
 pub(crate) fn plan(bug: Option<Bug>, plan: &mut Plan, state: &Snapshot, now_ms: u64) {
     match bug {
         Some(Bug::WatchInSeconds) => {
@@ -213,14 +214,15 @@ pub(crate) fn plan(bug: Option<Bug>, plan: &mut Plan, state: &Snapshot, now_ms: 
             let owners: Vec<usize> = plan.steps.iter().map(|step| step.change).collect();
             for step in &mut plan.steps {
                 let own = step.change;
-                // Deletes forget whom they wait for; creates could not be filled without.
+                // Only deletes forget the steps of other changes that they wait for. A create needs such
+                // steps to fill its references in.
                 if step.phase.is_some_and(|phase| phase.kind == ProgramKind::Delete) {
                     step.needs.retain(|need| owners[need.0 as usize] == own);
                 }
             }
         }
         Some(Bug::ReverseOrder) => {
-            // Whatever deletes comes before whatever else touches the same address.
+            // A delete that waits for no step may come before the steps that it should follow.
             for step in &mut plan.steps {
                 if step.phase.is_some_and(|phase| phase.kind == ProgramKind::Delete) {
                     step.needs.clear();
@@ -249,7 +251,7 @@ pub(crate) fn plan(bug: Option<Bug>, plan: &mut Plan, state: &Snapshot, now_ms: 
     }
 }
 
-/// Steps are found by their place, so those that are left get new numbers.
+/// Removes steps from a plan. A step is found by its place, so the remaining steps get new ids.
 fn drop_steps(plan: &mut Plan, skipped: &BTreeSet<StepId>) {
     let kept: Vec<StepId> =
         plan.steps.iter().map(|step| step.id).filter(|id| !skipped.contains(id)).collect();
@@ -264,7 +266,7 @@ fn drop_steps(plan: &mut Plan, skipped: &BTreeSet<StepId>) {
     }
 }
 
-/// The provider that a run calls.
+/// Returns the provider that a run calls, with a layer for the bug.
 pub(crate) fn provider(bug: Option<Bug>, inner: Arc<dyn Provider>) -> Arc<dyn Provider> {
     match bug {
         Some(bug) => Arc::new(BadProvider { bug, inner }),
@@ -278,7 +280,7 @@ struct BadProvider {
 }
 
 impl BadProvider {
-    /// The object that bears the name that a call is about.
+    /// Returns the object whose name is the one that a call is about; None if there is none.
     async fn by_name(&self, call: &Call<'_>) -> Option<ObjectId> {
         let live = call.live.or(Some(call.desired))?;
         let name = live.get("name")?.as_str()?.to_owned();
@@ -295,7 +297,7 @@ impl BadProvider {
         self.inner.perform(&Call { id, ..copy(call) }).await
     }
 
-    /// Judges an answer wrongly.
+    /// Returns an answer as the bug misjudges it.
     fn believed(&self, call: &Call<'_>, answer: Result<Reply, Error>) -> Result<Reply, Error> {
         let Err(error) = answer else { return answer };
         let deletes = call.phase.kind == ProgramKind::Delete;
@@ -438,7 +440,7 @@ impl Provider for BadProvider {
     }
 }
 
-/// The store that a run writes to.
+/// Returns the store that a run writes to, with a layer for the bug.
 pub(crate) fn store(bug: Option<Bug>, inner: impl Store + 'static) -> Box<dyn Store> {
     match bug {
         Some(bug) => Box::new(BadStore { bug, inner: Box::new(inner) }),
@@ -488,7 +490,7 @@ impl Store for BadStore {
     }
 }
 
-/// What a run holds that was not kept out: its writes go nowhere.
+/// The lock of a run that should have been kept out. The writes of the run go nowhere.
 struct NoLock {
     loaded: Loaded,
 }
@@ -520,7 +522,7 @@ impl LockedStore for NoLock {
     }
 }
 
-/// Takes the other one of two objects that are on offer.
+/// Changes a record so that it takes over the other one of two offered objects.
 fn adopt_another(record: &mut Record) {
     if let Record::Adopted { object, deposed: false, .. } = record {
         let (id, other) = (&*object.id.0, [("offer0", "offer1"), ("offer1", "offer0")]);
@@ -530,7 +532,7 @@ fn adopt_another(record: &mut Record) {
     }
 }
 
-/// An absence was believed when time began.
+/// Changes a record so that an absence counts as believed at time 0, in 1970.
 fn forget_when(record: &mut Record) {
     if let Record::Resolved { resolution: Resolution::Absent { at_ms }, .. } = record {
         *at_ms = 0;
@@ -540,9 +542,9 @@ fn forget_when(record: &mut Record) {
 struct BadHeld {
     bug: Bug,
     held: Box<dyn LockedStore>,
-    /// Acknowledged and not yet written.
+    /// The records that are acknowledged and not yet written.
     kept: Mutex<Vec<Record>>,
-    /// Whether a run began and did not end.
+    /// True if a run began and did not end.
     is_running: bool,
 }
 
@@ -565,7 +567,7 @@ impl BadHeld {
             Bug::AdoptAnother => records.iter_mut().for_each(adopt_another),
             Bug::ResultBeforeIntent => {
                 records.sort_by_key(|r| matches!(r, Record::Started(_)));
-                // Intents wait for the next write.
+                // `Started` records wait for the next write.
                 let mut kept = self.kept.lock().unwrap();
                 let first = records.iter().position(|r| matches!(r, Record::Started(_)));
                 let late = records.split_off(first.unwrap_or(records.len()));

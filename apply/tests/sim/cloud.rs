@@ -1,5 +1,5 @@
-//! The world of one simulation: objects, what is still under way, what was made durable, and
-//! everything that was seen to be wrong.
+//! The simulated cloud: its objects, the requests that are under way, the durable records, and all
+//! violations.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::{Display, Write as _};
@@ -18,22 +18,25 @@ use crate::rng::Rng;
 use crate::shapes;
 use crate::tickets;
 
-/// A list may be this far behind.
+/// The longest time by which a list or a read lags, in milliseconds.
 pub(crate) const STALE_MS: u64 = 5_000;
 
-/// How long an absence must last: longer than lists are behind.
+/// The settle time in milliseconds: an absence must last that long to be believed. It is longer than the lag
+/// of lists.
 pub(crate) const SETTLE_MS: u64 = 10_000;
 
-/// What a look showed may be repeated for so long, by a call that sends a whole object.
+/// The time in milliseconds for which a call that sends a whole object may repeat what a look showed.
 pub(crate) const FRESH_MS: u64 = 30_000;
 
-/// A request that takes effect at all does so within this time.
+/// The time in milliseconds within which a request takes effect, if it takes effect at all. Some creates take
+/// longer: see `VERY_LATE_MS` and `ACCEPTED_MS`.
 pub(crate) const LATE_MS: u64 = 90_000;
 
-/// A create may take effect so late: less than its one-time name is looked for.
+/// The longest time after which a create takes effect, in milliseconds: 20 days. Plumb looks for its one-time
+/// name for longer.
 pub(crate) const VERY_LATE_MS: u64 = 20 * 24 * 60 * 60 * 1_000;
 
-/// So much later may happen what an API accepted.
+/// The longest extra delay of a create that is recorded as accepted, in milliseconds.
 const ACCEPTED_MS: u64 = 5 * 60 * 1_000;
 
 /// A live object.
@@ -41,9 +44,10 @@ const ACCEPTED_MS: u64 = 5 * 60 * 1_000;
 pub(crate) struct Live {
     pub(crate) ty: Name,
     pub(crate) attributes: Attributes,
-    /// The address and the nonce that it was made for; none for a stranger's.
+    /// The address and the nonce that the object was made for; None for an object of a stranger.
     pub(crate) owner: Option<(String, Nonce)>,
-    /// Whether it was mounted since it was made or changed, where its type calls for that.
+    /// True if the object was mounted after it was made or changed. It matters only for types that have to be
+    /// mounted.
     pub(crate) mounted: bool,
 }
 
@@ -63,7 +67,8 @@ impl Live {
         self.attributes.get(name).and_then(Value::as_str)
     }
 
-    /// Whether an attribute has a value; what is said for none is none.
+    /// Returns true if an attribute has this value. Null, an empty text and `PUBLIC` all mean that there is
+    /// no value.
     pub(crate) fn has(&self, name: &str, value: &Value) -> bool {
         let is_none = |value: &Value| match value {
             Value::Null => true,
@@ -73,7 +78,7 @@ impl Live {
         own.same(value) || is_none(own) && is_none(value)
     }
 
-    /// Whether it bears its own name, and not the one-time name that it was made under.
+    /// Returns true if the object has its own name, and not the one-time name that it was made under.
     pub(crate) fn is_named(&self) -> bool {
         self.owner.as_ref().is_none_or(|(_, nonce)| !nonce.is_in(self.name()))
     }
@@ -89,40 +94,43 @@ pub(crate) struct Request {
     pub(crate) id: Option<ObjectId>,
     pub(crate) nonce: Option<Nonce>,
     pub(crate) sent: Attributes,
-    /// For whom, as the durable record says, and which call of which run it is.
+    /// The address in the durable record of the call.
     pub(crate) address: String,
+    /// The run and the id of the call; None if no durable record names it.
     pub(crate) call: Option<(usize, CallId)>,
-    /// Whether it is a growth, which must be greater than what is.
+    /// The word for the request in the trace, such as `create` or `change`.
     pub(crate) words: &'static str,
 }
 
-/// Shared, because what was there is kept for lists that are behind.
+/// All objects by their ids. An object is shared, because earlier versions of this map are kept for lists
+/// that lag.
 pub(crate) type Objects = BTreeMap<ObjectId, Arc<Live>>;
 
-/// A durable intent.
+/// A durable `Started` record, and what is known of the end of its call.
 #[derive(Clone)]
 pub(crate) struct Intent {
     pub(crate) run: usize,
     pub(crate) started: Arc<Started>,
     pub(crate) at_ms: u64,
-    /// Whether another run recorded its end.
+    /// True if another run recorded the end of the call.
     pub(crate) ended: bool,
-    /// Whether its call went out, and whether it is recorded to be in doubt.
+    /// True if the call was sent.
     pub(crate) was_sent: bool,
+    /// The doubt that is recorded about the call.
     pub(crate) doubt: Doubt,
 }
 
-/// What is recorded of a call that has no end.
+/// The doubt that is recorded about a call without a recorded end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Doubt {
     None,
-    /// It is in doubt.
+    /// The outcome of the call is unknown.
     Lost,
-    /// It was accepted, and does not show.
+    /// The API accepted the call, and its object does not show yet.
     Accepted,
 }
 
-/// See the module.
+/// The simulated cloud, with what is known of the records of all runs.
 pub(crate) struct Cloud {
     pub(crate) objects: Objects,
     /// The objects of strangers, as they were made.
@@ -130,34 +138,39 @@ pub(crate) struct Cloud {
     past: VecDeque<(u64, Objects)>,
     late: Vec<(u64, Request)>,
     next_id: u64,
-    /// When each object came to be, in milliseconds.
+    /// The time at which each object was made, in milliseconds since the start of the simulation. Offered
+    /// objects have no such time.
     born: BTreeMap<ObjectId, u64>,
-    /// The durable intents of which no durable end is known, or that are as old as a call may be;
-    /// each with the run that wrote it, and when.
+    /// The durable intents whose own run has recorded no end. An intent stays here if another run recorded
+    /// its end.
     pub(crate) open: Vec<Intent>,
-    /// Lineage, serial and next call of the state after the last run.
+    /// The lineage, the serial and the next call number of the state after the last run; None if there was no
+    /// state.
     pub(crate) last: Option<(String, u64, u64)>,
-    /// The same, of the state that a store last told to be durable: a power cut takes no more.
+    /// The same three for the state that a store last confirmed as durable. A power cut takes nothing away
+    /// that was confirmed.
     pub(crate) told: Option<(String, u64, u64)>,
-    /// The one-time names of creates that were executed twice.
+    /// The one-time names of creates that the server executed twice.
     doubled: BTreeSet<Nonce>,
-    /// The calls that took effect, and those that were answered, as it is recorded, and did not.
+    /// The calls that took effect.
     happened: BTreeSet<(usize, CallId)>,
+    /// The calls that were answered, and whose record says that they had no effect.
     denied: BTreeSet<(usize, CallId)>,
-    /// The calls that were executed twice.
+    /// The calls that the server executed twice.
     repeated: BTreeSet<(usize, CallId)>,
-    /// What any spec asked to take over: addresses and ids.
+    /// All imports that any spec asked for: addresses and ids.
     pub(crate) asked_for: BTreeSet<(String, ObjectId)>,
-    /// What strangers deleted.
+    /// The objects that strangers deleted.
     pub(crate) taken_away: BTreeSet<ObjectId>,
-    /// Whether the power was cut since the last run began.
+    /// True if the power was cut and no check of the state has followed yet.
     pub(crate) was_cut: bool,
     pub(crate) violations: Vec<String>,
     pub(crate) mutations: u64,
     pub(crate) harness: Harness,
-    /// Until when endpoints without workers still have pods, and images are taken for used.
+    /// The time until which an endpoint without workers still has pods, or an image still counts as used, in
+    /// milliseconds.
     lingering: BTreeMap<ObjectId, u64>,
-    /// The objects to which something came at a time at which nobody can order it.
+    /// The objects that a late request or a stranger touched, in no known order with the calls of runs.
     disordered: BTreeSet<ObjectId>,
     pub(crate) counts: BTreeMap<&'static str, u64>,
     hash: u64,
@@ -165,14 +178,14 @@ pub(crate) struct Cloud {
     pub(crate) start: tokio::time::Instant,
 }
 
-/// A handle to the world.
+/// A shared handle to the simulated cloud.
 pub(crate) type Shared = Arc<Mutex<Cloud>>;
 
 pub(crate) fn lock(cloud: &Shared) -> MutexGuard<'_, Cloud> {
     cloud.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// FNV-1a over what is written to it.
+/// The FNV-1a hash of the text that is written to it.
 struct Hash(u64);
 
 impl std::fmt::Write for Hash {
@@ -243,7 +256,7 @@ impl Cloud {
         self.hash
     }
 
-    /// Lets everything happen whose time has come.
+    /// Executes the late requests whose time has come.
     pub(crate) fn catch_up(&mut self) {
         let now = self.now_ms();
         let (mut due, later): (Vec<_>, Vec<_>) =
@@ -256,7 +269,8 @@ impl Cloud {
                 |cloud: &Self| request.id.clone().filter(|id| cloud.objects.contains_key(id));
             let was_mounted = touched(self).is_some_and(|id| self.objects[&id].mounted);
             let done = self.effect_at(at, &request);
-            // No run can mount again what it does not see change.
+            // A late request leaves a disk mounted: a run that does not see the change cannot mount the disk
+            // again.
             if let Some(id) = touched(self).filter(|_| was_mounted) {
                 self.objects.get_mut(&id).map(Arc::make_mut).unwrap().mounted = true;
             }
@@ -270,7 +284,7 @@ impl Cloud {
         self.late.push((at_ms, request));
     }
 
-    /// What was accepted, as it is recorded, may take longer than what was not.
+    /// Delays a create that is recorded as accepted: it may take longer than other late creates.
     fn take_time(&mut self, call: (usize, CallId)) {
         for (at, request) in &mut self.late {
             if request.creates && request.call == Some(call) {
@@ -279,7 +293,8 @@ impl Cloud {
         }
     }
 
-    /// Whether something was accepted that nobody gives up for an hour: what bears no one-time name.
+    /// Returns true if an accepted create of a key or a ticket has no recorded end. Such an object has no
+    /// one-time name, and Plumb gives up its create only after an hour.
     pub(crate) fn awaits_what_was_accepted(&self) -> bool {
         let is_chosen = |ty: &str| [keys::TYPE, tickets::TYPE].contains(&ty);
         self.open.iter().any(|intent| {
@@ -289,13 +304,14 @@ impl Cloud {
         })
     }
 
-    /// For how long the last of what is still under way has not come.
+    /// Returns the time until the last late request takes effect, in milliseconds; 0 if there is none.
     pub(crate) fn until_all_came(&self) -> u64 {
         let last = self.late.iter().map(|(at, _)| *at).max();
         last.unwrap_or_default().saturating_sub(self.now_ms())
     }
 
-    /// Keeps what is there since a time. Nobody has looked in between, if that is over.
+    /// Keeps the objects as they are since `since_ms`, for looks that lag. The time may be in the past, if no
+    /// look came in between.
     fn remember(&mut self, since_ms: u64) {
         let now = self.now_ms();
         let last = self.past.back().map_or(0, |(at, _)| *at);
@@ -305,21 +321,22 @@ impl Cloud {
         }
     }
 
-    /// What was there so long ago.
+    /// Returns the objects as they were `ms` milliseconds ago.
     pub(crate) fn ago(&self, ms: u64) -> Objects {
         let then = self.now_ms().saturating_sub(ms);
         let past = self.past.iter().rev().find(|(at, _)| *at <= then);
         past.map_or_else(Objects::new, |(_, objects)| objects.clone())
     }
 
-    /// Whether an object has this value, or had it so short a while ago that a look may show it.
+    /// Returns true if an object has this value, or had it so recently that a look may still show it.
     pub(crate) fn may_show(&self, id: &ObjectId, name: &str, value: &Value) -> bool {
         let all = self.past.iter().map(|(_, objects)| objects).chain([&self.objects]);
         let mut own = all.filter_map(|objects| objects.get(id));
         own.any(|live| live.has(name, value))
     }
 
-    /// An object as a read shows it that is so far behind. It denies nothing that is there.
+    /// Returns an object as a read shows it that lags by `ago_ms` milliseconds. A read never denies an object
+    /// that exists.
     pub(crate) fn seen(&self, id: &ObjectId, ago_ms: u64) -> Option<Arc<Live>> {
         let old = if ago_ms == 0 { None } else { self.ago(ago_ms).remove(id) };
         old.or_else(|| self.objects.get(id).cloned())
@@ -332,14 +349,14 @@ impl Cloud {
         id
     }
 
-    /// Whether a list may still leave an object out: as far as lists are behind, an hour is for ever.
-    /// Names are watched for that long at least.
+    /// Returns true if a list may still leave an object out: for an hour after it was made, and always if its
+    /// time is unknown. Plumb watches one-time names for an hour at least.
     pub(crate) fn is_young(&self, id: &ObjectId) -> bool {
         let born = self.born.get(id).copied().unwrap_or(u64::MAX);
         self.now_ms() < born.saturating_add(Watched::ANSWERED_MS)
     }
 
-    /// Makes an object as a stranger would.
+    /// Makes an object of a stranger.
     pub(crate) fn put(&mut self, ty: &str, name: &str) {
         self.catch_up();
         let id = self.new_id(ty);
@@ -359,13 +376,14 @@ impl Cloud {
         self.remember(self.now_ms());
     }
 
-    /// How many pods an endpoint has: one while it may have workers, and for a while after.
+    /// Returns the number of pods of an endpoint: 1 while it may have workers and for a while after,
+    /// otherwise 0.
     pub(crate) fn pods(&self, id: &ObjectId) -> usize {
         let works = self.objects.get(id).is_some_and(|live| live.number("workers") > Some(0));
         usize::from(works || self.was_used(id))
     }
 
-    /// Whether an image was used a moment ago, or an endpoint had workers.
+    /// Returns true if a moment ago an image was used or an endpoint had workers.
     pub(crate) fn was_used(&self, id: &ObjectId) -> bool {
         self.lingering.get(id).is_some_and(|until| self.now_ms() < *until)
     }
@@ -375,13 +393,13 @@ impl Cloud {
         self.lingering.insert(id, until);
     }
 
-    /// From now on nothing hangs, and whatever happens happens in order.
+    /// Clears the after-effects of faults: no image or endpoint lingers, and no object is disordered.
     pub(crate) fn calm_down(&mut self) {
         self.disordered.clear();
         self.lingering.clear();
     }
 
-    /// Something came to an object in no order with what runs do.
+    /// Notes that something touched an object in no known order with the calls of runs.
     pub(crate) fn disorder(&mut self, id: ObjectId) {
         self.disordered.insert(id);
     }
@@ -390,19 +408,20 @@ impl Cloud {
         self.disordered.contains(id)
     }
 
-    /// Whether nothing came, or will come, that no run can know of when it says that all is done.
+    /// Returns true if nothing happened, and nothing will happen, that a run cannot know of when it reports
+    /// success.
     pub(crate) fn is_orderly(&self) -> bool {
         self.disordered.is_empty() && self.late.is_empty() && self.doubled.is_empty()
     }
 
     pub(crate) fn edit(&mut self, edit: impl FnOnce(&mut Objects)) {
-        // What was to come before this was there before this: lists are behind from then on.
+        // Requests that are due take effect first, so that looks that lag see everything in order.
         self.catch_up();
         edit(&mut self.objects);
         self.remember(self.now_ms());
     }
 
-    /// What a request does, when it does it.
+    /// Executes a request now. Returns the id of its object, or None if the request deleted it.
     pub(crate) fn effect(&mut self, request: &Request) -> Result<Option<ObjectId>, Error> {
         self.effect_at(self.now_ms(), request)
     }
@@ -481,14 +500,14 @@ impl Cloud {
         }
     }
 
-    /// The id that a client chose.
+    /// Returns the id that the client chose, and notes when the object was made.
     fn given_id(&mut self, request: &Request) -> ObjectId {
         let id = ObjectId(request.sent["name"].as_str().unwrap().into());
         self.born.insert(id.clone(), self.now_ms());
         id
     }
 
-    /// Never two active objects for one address.
+    /// Checks that no address has two active objects.
     fn look_for_twins(&mut self) {
         let mut active: BTreeMap<&str, &ObjectId> = BTreeMap::new();
         let mut found = None;
@@ -505,20 +524,21 @@ impl Cloud {
         }
     }
 
-    /// A request is executed twice.
+    /// Notes that the server executes a request twice.
     pub(crate) fn doubles(&mut self, request: &Request) {
         self.note("  doubled");
         self.doubled.extend(request.nonce.clone());
         self.repeated.extend(request.call);
     }
 
-    /// What is recorded as not done was not done. Who executed a create twice may refuse it all the
-    /// same; anybody else who believes in a refusal has read the answer wrongly.
+    /// Checks that a call which is recorded without effect had none. A server that executed a create twice
+    /// may have refused it once; in any other case the run has read the answer wrongly.
     fn audit_no_effect(&mut self, run: usize, call: CallId) {
         let intent = self.open.iter().find(|own| own.run == run && own.started.call == call);
         let Some(Intent { started, doubt, .. }) = intent else { return };
         let (nonce, doubted, key) = (started.nonce.clone(), *doubt != Doubt::None, (run, call));
-        // A look that was behind may have ended a doubt so; the answer to a call is about the call.
+        // A look that lagged may have ended a doubt with this record. Without a doubt the record comes from
+        // the answer to the call.
         if !doubted && !self.repeated.contains(&key) {
             self.denied.insert(key);
             if self.happened.contains(&key) {
@@ -538,9 +558,9 @@ impl Cloud {
         }
     }
 
-    /// Keeps book of what is durable.
+    /// Takes note of records that became durable.
     pub(crate) fn written(&mut self, run: usize, records: &[Record]) {
-        // Whoever can write has not lost its place.
+        // A run that can write has not lost its lock, so its intents count as renewed.
         let now = self.now_ms();
         for intent in self.open.iter_mut().filter(|intent| intent.run == run) {
             intent.at_ms = now;
@@ -584,7 +604,7 @@ impl Cloud {
     }
 }
 
-/// The schema that all runs see.
+/// Returns the schema of the types at the provider port.
 pub(crate) fn schema() -> Arc<ProviderSchema> {
     static SCHEMA: LazyLock<Arc<ProviderSchema>> = LazyLock::new(|| {
         let mut schema = shapes::schema();

@@ -1,4 +1,4 @@
-//! What must be so at the end: after a run that says that all is done, and once nothing goes wrong
+//! The checks at the end of a run that reports success, and at the end of a schedule, once no fault occurs
 //! any more.
 
 use std::collections::BTreeMap;
@@ -26,7 +26,8 @@ const CALM: Asked =
     Asked { parallelism: 4, wait: Duration::ZERO, stop_after_ms: None, saved_for_ms: None };
 
 impl Simulation {
-    /// All is calm: what was late has come, and the next run makes everything whole.
+    /// Checks the end of a schedule. After all late requests have taken effect, a run without faults makes
+    /// everything as the spec wants it, a second run has nothing to do, and a destroy leaves nothing.
     pub(crate) async fn finale(&self, spec: &Spec) {
         let last = lock(&self.cloud).until_all_came();
         sleep(Duration::from_millis(last + LATE_MS)).await;
@@ -64,8 +65,8 @@ impl Simulation {
         }
     }
 
-    /// After a run that says that all is done, nothing is left to do: where nothing came that it could
-    /// not know of, and it saw all that there was.
+    /// Checks that a plan right after a run that reports success is empty. The check is left out if something
+    /// happened that the run could not know of, or if a look of the run lagged or left objects out.
     pub(crate) async fn is_over(&self, runner: &Arc<Runner>, end: &End) {
         let End::Done(report, plan) = end else { return };
         let saw_all = {
@@ -87,7 +88,7 @@ impl Simulation {
         lock(&self.cloud).count("plans after a success");
     }
 
-    /// The plan that somebody sees who looks.
+    /// Returns the plan that `plumb plan` would show now; None if the plan has errors.
     async fn look(&self, runner: &Arc<Runner>) -> Result<Option<Plan>, ApplyError> {
         let providers = self.providers(runner);
         let prepared = self.prepared(runner, &providers);
@@ -98,12 +99,12 @@ impl Simulation {
         self.plan_ahead(&*bugs::store(self.bug, spy), &request, &host).await
     }
 
-    /// A plan of what is whole shows nothing. But what only one of two APIs shows, and what an answer did
-    /// not show, is seen by the next refresh.
+    /// Checks that a plan has nothing to do. The plan may note news from its refresh if only one of the
+    /// service's two APIs shows an attribute, or if an answer did not show the object.
     fn is_empty(&self, plan: &Plan, struck: &BTreeMap<&'static str, u64>) {
         let mut cloud = lock(&self.cloud);
         let shows_all = cloud.harness == Harness::Port && !struck.contains_key("bare");
-        // That a name is not watched any more changes nothing that anybody sees.
+        // The end of the watch for a name changes nothing that anybody sees.
         let is_news = |record: &Record| match record {
             Record::Unwatched { .. } => false,
             Record::Seen { .. } => shows_all,
@@ -117,13 +118,14 @@ impl Simulation {
         }
     }
 
-    /// A run in which nothing goes wrong; whatever does is a violation.
+    /// Performs a run without faults; any failure is a violation. Returns the plan, or None if the run did
+    /// not execute one to its end.
     async fn calm(&self, number: usize, spec: &Spec, destroy: bool) -> Option<Arc<Plan>> {
         let end = self.undisturbed(number, spec, destroy).await;
         self.well(end)
     }
 
-    /// A run in which nothing goes wrong.
+    /// Performs a run without faults, which must take five minutes at most.
     async fn undisturbed(&self, number: usize, spec: &Spec, destroy: bool) -> End {
         let before = Instant::now();
         let mut runner = Runner::new(number, &self.cloud, spec, number as u64);
@@ -138,7 +140,8 @@ impl Simulation {
         end
     }
 
-    /// Nothing may fail where nothing goes wrong.
+    /// Checks the end of a run without faults: nothing may fail. Returns the plan, or None if the run did not
+    /// execute one to its end.
     fn well(&self, end: End) -> Option<Arc<Plan>> {
         let mut cloud = lock(&self.cloud);
         match end {

@@ -1,7 +1,7 @@
 //! One crash at every boundary of small plans: each write, call, answer and disk operation.
 //!
-//! Nothing else goes wrong, so whatever fails here fails because of that one crash. Counted, so that
-//! a boundary that is passed no more shows.
+//! No other fault strikes, so a failure comes from that one crash. The boundaries are counted, and the test
+//! fails for a plan with fewer than 12, so that lost boundaries show.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -13,7 +13,7 @@ use crate::imports::Offer;
 use crate::schedule::{Disk, Image, RunPlan, Schedule, Spec, StoreKind, Unit};
 use crate::{number, play};
 
-/// No small plan has more boundaries.
+/// The number of boundaries that no small plan exceeds.
 const BOUNDARIES_MAX: u64 = 1_000;
 
 fn disk(size: u64, zone: &'static str) -> Disk {
@@ -35,7 +35,8 @@ fn spec(disks: &[Disk], images: &[Image], units: &[Unit]) -> Spec {
     Spec { disks: keyed(disks), images: keyed(images), units: keyed(units), ..Spec::default() }
 }
 
-/// A name, what is there, and what is wanted then.
+/// Returns the small plans: for each its name, the spec that is applied before, and the spec of the run that
+/// crashes.
 fn plans() -> Vec<(&'static str, Spec, Spec)> {
     let none = Spec::default();
     let chain = |size, zone, kind, workers| {
@@ -59,7 +60,8 @@ fn plans() -> Vec<(&'static str, Spec, Spec)> {
     ]
 }
 
-/// The same, of which a stranger made the disk and the unit already, otherwise than they are wanted.
+/// Returns the spec with imports of its disk and its unit. A stranger made both already, and not as the spec
+/// wants them.
 fn taking_over(spec: Spec) -> Spec {
     let taken = [("disk", "disk-offer0"), ("unit", "unit-offer1")];
     let imports = taken.map(|(ty, id)| ((ty, 0), id.to_owned())).into();
@@ -102,7 +104,7 @@ fn run(spec: &Spec, crash_at: Option<u64>) -> RunPlan {
     }
 }
 
-/// Crashes a plan at every boundary; returns how many there are.
+/// Crashes a plan at every boundary. Returns the number of boundaries.
 fn crash_everywhere(
     name: &str,
     before: &Spec,
@@ -128,7 +130,8 @@ fn crash_everywhere(
 
 #[test]
 fn a_crash_at_every_boundary_of_small_plans() {
-    // What is real from the wire to the disk always; the other combinations where it is fast.
+    // The combination that is real from the wire to the disk always runs. The others run only if
+    // `PLUMB_SIM_SCHEDULES` is set, as in the gate.
     let mut places = vec![(Harness::Http, StoreKind::File)];
     if number("PLUMB_SIM_SCHEDULES").is_some() {
         places.push((Harness::Port, StoreKind::Memory));

@@ -1,52 +1,53 @@
-//! What goes wrong, how often: drawn per seed, each class on or off, so that rare ones are not
-//! always drowned by common ones.
+//! The rates of the faults. A seed turns each class on or off, so that common faults do not always hide rare
+//! ones.
 
 use crate::rng::Rng;
 
-/// A class with dice of its own, so that what a seed draws beside it stays what it was.
+/// The class that is drawn from a random stream of its own, so that it does not change the other draws of a
+/// seed.
 const DRAWN_APART: &str = "accepted";
 
-/// Rates in a thousand, for each call or write.
+/// The rates of faults in a thousand, for each call or write.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Rates {
     /// A mutating call is not sent.
     pub(crate) not_sent: u64,
-    /// It is told to slow down.
+    /// The server tells the client of a mutating call to slow down.
     pub(crate) throttled: u64,
-    /// It is refused for no reason.
+    /// The server refuses a mutating call for no reason.
     pub(crate) refused: u64,
-    /// The key is refused.
+    /// The server refuses the key of the client.
     pub(crate) unauthenticated: u64,
-    /// It does not happen, and nobody knows.
+    /// A mutating call has no effect, and its outcome is unknown.
     pub(crate) lost_before: u64,
-    /// It happens, and nobody knows.
+    /// A mutating call takes effect, and its outcome is unknown.
     pub(crate) lost_after: u64,
-    /// It is done twice.
+    /// The server executes a mutating call twice.
     pub(crate) doubled: u64,
-    /// It happens after the client gave up.
+    /// A mutating call takes effect after its client gave up.
     pub(crate) late: u64,
-    /// It takes long.
+    /// A call takes up to a minute.
     pub(crate) slow: u64,
-    /// Its wait does not come true in time.
+    /// The wait of a phase does not come true in time.
     pub(crate) still_waiting: u64,
-    /// The answer does not show the object.
+    /// The answer to a mutating call does not show the object.
     pub(crate) bare: u64,
     /// A create is accepted, and makes its object only later.
     pub(crate) accepted: u64,
     /// A list, a read or a search fails.
     pub(crate) looks_fail: u64,
-    /// A list shows what was, some seconds ago.
+    /// A list or a read shows the objects of some seconds ago.
     pub(crate) stale: u64,
     /// A list leaves objects out.
     pub(crate) incomplete: u64,
-    /// A write of the store fails, and nothing was written.
+    /// A write of the store fails, and nothing is written.
     pub(crate) write_fails: u64,
-    /// A write of the store fails, and it was written.
+    /// A write of the store fails although it is written.
     pub(crate) write_lies: u64,
 }
 
 impl Rates {
-    /// About half of the classes on, at one of three strengths.
+    /// Draws rates: about half of the classes are on, at one of three strengths.
     pub(crate) fn draw(rng: &mut Rng) -> Self {
         let mut rates = Self::default();
         let strength = *rng.pick(&[10, 60, 200]);
@@ -56,14 +57,14 @@ impl Rates {
                 *rate = rng.between(1, strength);
             }
         }
-        // These end runs, so that nothing else would ever be seen.
+        // These faults end a run. At higher rates nothing else would ever be seen.
         for rate in [&mut rates.unauthenticated, &mut rates.write_fails, &mut rates.write_lies] {
             *rate = (*rate).min(20);
         }
         rates
     }
 
-    /// Each class by name, for drawing and shrinking.
+    /// Returns each class with its name and its rate, for drawing and shrinking.
     pub(crate) fn classes(&mut self) -> [(&'static str, &mut u64); 17] {
         [
             ("not_sent", &mut self.not_sent),

@@ -1,11 +1,11 @@
-//! A disk under the file store: real files, of which it is known what would survive a power cut,
-//! and operations that fail.
+//! A disk under the file store: real files, a model of what would survive a power cut, and operations that
+//! fail.
 //!
-//! The model: a sync makes a file's content durable, a folder's sync the names in it, and names
-//! change in the order in which they were changed. Nothing else is durable. What a failed sync was
-//! to save never is, though every later one calls itself a success, and though everybody can read
-//! it until the power goes. After a cut, what was not synced is there, or not, or in part, or as
-//! zeros.
+//! The model: a sync of a file makes its content durable, and a sync of a folder makes the names in it
+//! durable. Names change in the order in which they were changed. Nothing else is durable. Content that a
+//! failed sync was to save never becomes durable, though every later sync reports success, and though
+//! everybody can read the content until the power goes. After a cut, content that was not synced is there, or
+//! not, or in part, or as zeros.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,7 +21,7 @@ use crate::bugs::Bug;
 use crate::rng::Rng;
 use crate::runner::Runner;
 
-/// A folder, and what of it is durable.
+/// A folder, and the model of what in it is durable.
 pub(crate) struct FaultyDisk {
     folder: TempDir,
     model: Mutex<Model>,
@@ -30,19 +30,20 @@ pub(crate) struct FaultyDisk {
 #[derive(Default)]
 struct Model {
     nodes: Vec<Node>,
-    /// Numbers of files that are gone are given again.
+    /// The node of each file by its inode number. The number of a file that is gone is given to a new file.
     by_inode: BTreeMap<u64, usize>,
     durable: BTreeMap<PathBuf, usize>,
-    /// Changes of names that no sync of a folder has made durable: a new name, and what it is for.
+    /// The changes of names that no sync of a folder has made durable: the new name, the old name (None for a
+    /// new file), and the node.
     pending: Vec<(PathBuf, Option<PathBuf>, usize)>,
 }
 
-/// A file as the disk and as the kernel has it.
+/// The content of a file, as the disk has it (`durable`) and as the kernel has it (`latest`).
 #[derive(Clone, Default)]
 struct Node {
     durable: Vec<u8>,
     latest: Vec<u8>,
-    /// A sync failed, and the kernel has forgotten what it was to save.
+    /// True if a sync failed: the kernel has forgotten what it was to save.
     forgotten: bool,
 }
 
@@ -68,7 +69,7 @@ impl Model {
 impl FaultyDisk {
     pub(crate) fn new() -> Arc<Self> {
         let builder = tempfile::Builder::new();
-        // Where files are only memory, if there is such a place: what is durable is our own affair.
+        // A folder in memory, if the system has one: the model alone decides what is durable.
         let folder = builder.tempdir_in("/dev/shm").or_else(|_| builder.tempdir()).unwrap();
         Arc::new(Self { folder, model: Mutex::default() })
     }
@@ -77,13 +78,13 @@ impl FaultyDisk {
         self.folder.path().join("state")
     }
 
-    /// All that is in the files of the folder.
+    /// Returns the contents of the files in the folder.
     pub(crate) fn files(&self) -> Vec<Vec<u8>> {
         let Ok(files) = std::fs::read_dir(self.folder()) else { return Vec::new() };
         files.filter_map(|file| std::fs::read(file.ok()?.path()).ok()).collect()
     }
 
-    /// Paths differ from run to run, and traces must not.
+    /// Replaces the path of the folder in a text: the path differs from run to run, and traces must not.
     pub(crate) fn without_path(&self, text: &str) -> String {
         text.replace(&self.folder().display().to_string(), "STATE")
     }
@@ -92,7 +93,7 @@ impl FaultyDisk {
         self.model.lock().unwrap()
     }
 
-    /// The power goes, and comes back. Nobody has the folder open.
+    /// Cuts the power, and restores it. No process has the folder open.
     pub(crate) fn cut(&self, rng: &mut Rng) {
         let mut model = self.model();
         let kept = rng.index(model.pending.len() + 1);
@@ -106,7 +107,7 @@ impl FaultyDisk {
         let folder = self.folder();
         for place in [folder.clone(), folder.join("backups")] {
             for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
-                // The lock is no business of the disk's: it is a hint, and has a sector of its own.
+                // The model leaves the lock alone: the lock is a hint, and has a sector of its own.
                 if entry.path().is_file() && entry.file_name() != "lock" {
                     std::fs::remove_file(entry.path()).unwrap();
                 }
@@ -155,8 +156,8 @@ fn no_space<T>() -> io::Result<T> {
 }
 
 impl DiskOfRunner {
-    /// One operation, which may fail before or after its effect, or be the last thing that the
-    /// process does.
+    /// Performs one operation. It may fail before or after its effect, or be the last thing that the process
+    /// does.
     fn act<T>(&self, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         let runner = &self.runner;
         if runner.dies_now("a disk operation") {
@@ -172,7 +173,7 @@ impl DiskOfRunner {
 }
 
 impl DiskOfRunner {
-    /// A copy that takes the place of its original, torn end and all, if that is the bug.
+    /// Appends the torn end of a file to the copy that takes its place, if that is the bug.
     fn keep_torn_end(&self, copy: &Path, original: &Path) -> io::Result<()> {
         if self.bug != Some(Bug::TornEndsStay) || !original.exists() {
             return Ok(());

@@ -1,13 +1,13 @@
-//! As much of GraphQL as the provider writes: one operation, one path of fields, literals.
+//! A reader for the part of GraphQL that the provider writes: one operation, one path of fields, literals.
 
 use serde_json::{Map, Value as Json};
 
-/// An operation.
+/// A GraphQL operation.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Document {
     pub(crate) mutation: bool,
     pub(crate) alias: String,
-    /// The first field, and `myself`'s own where it is that.
+    /// The first field; if that is `myself`, the first field inside it.
     pub(crate) field: String,
     pub(crate) arguments: Map<String, Json>,
 }
@@ -16,7 +16,7 @@ struct Reader<'a> {
     rest: &'a str,
 }
 
-/// Reads a document; what is written otherwise is no answer's business, and fails the test.
+/// Reads a document. A document that is written in another way fails the test.
 pub(crate) fn read(text: &str) -> Document {
     let mut reader = Reader { rest: text };
     let mutation = reader.name() == "mutation";

@@ -1,9 +1,9 @@
-//! Objects of strangers that the spec takes over: which are on offer, who asks for them, and from
-//! when on they are ours.
+//! Objects of strangers that a spec takes over: the objects on offer, the imports that ask for them, and the
+//! moment from which they are ours.
 //!
-//! Whether one may be taken over is the planner's to say. This says only what must hold: nothing is
-//! taken over that nobody asked for, what is taken over is ours from the record on, and a plan is
-//! refused for an import only where a person would agree.
+//! The planner decides whether an object may be taken over. This file states only what must hold: no object
+//! is taken over that nobody asked for, an object that is taken over is ours from its durable record on, and
+//! a plan is refused for an import only if a person would agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -29,14 +29,14 @@ pub(crate) struct Offer {
     pub(crate) ty: &'static str,
     pub(crate) id: String,
     pub(crate) name: String,
-    /// Its zone or its kind.
+    /// The zone of a disk or the kind of an image; empty for a unit.
     pub(crate) text: &'static str,
-    /// Its size or its workers.
+    /// The size of a disk or the workers of a unit; 0 for an image.
     pub(crate) number: u64,
 }
 
 impl Offer {
-    /// One that fits what a spec wants, mostly.
+    /// Draws an offer that mostly fits what the spec wants.
     fn draw(rng: &mut Rng, (ty, key): Place, id: &str, spec: &Spec) -> Self {
         let other = rng.per_mille(150);
         let (name, text, number) = match ty {
@@ -49,7 +49,7 @@ impl Offer {
             }),
             _ => spec.units.get(&key).map_or(("u", "", 1), |unit| (&unit.name, "", unit.workers)),
         };
-        // Of two images only one can have a name.
+        // Two images cannot have the same name.
         let own = ty == "image" || rng.per_mille(300);
         let name = if own { format!("{ty}-of-a-stranger-{id}") } else { name.to_owned() };
         Self { ty, id: id.to_owned(), name, text, number }
@@ -70,8 +70,8 @@ impl Offer {
     }
 }
 
-/// Lets some of the schedules take objects over, with dice of their own, so that what a seed draws
-/// beside it stays what it was.
+/// Gives imports to some of the schedules, from a random stream of its own, so that the other draws of a seed
+/// stay the same.
 pub(crate) fn draw(seed: u64, runs: &mut [RunPlan]) {
     let mut rng = Rng::new(Rng::new(seed ^ 0x1490).next());
     if !rng.per_mille(150) {
@@ -80,7 +80,7 @@ pub(crate) fn draw(seed: u64, runs: &mut [RunPlan]) {
     let mut imports: BTreeMap<Place, String> = BTreeMap::new();
     let mut offered = BTreeSet::new();
     let mut before = Spec::default();
-    // More than three objects that are gone at once are a question.
+    // Plumb asks a person if more than three objects are gone at once.
     let mut withdrawals_left = 2;
     for run in runs {
         if rng.per_mille(250) {
@@ -88,7 +88,8 @@ pub(crate) fn draw(seed: u64, runs: &mut [RunPlan]) {
         }
         for _ in 0..rng.below(3) {
             let place = place(&mut rng, &before, &run.spec);
-            // Often on offer; sometimes one of ours, whoever holds it.
+            // Mostly the id of an offered object. Sometimes an id that the object of a run may have,
+            // whichever address it belongs to, or an id without an object.
             let id = match rng.below(8) {
                 0 => format!("{}-000{}", place.0, rng.between(1, 4)),
                 1 => format!("{}-nowhere", place.0),
@@ -109,7 +110,7 @@ pub(crate) fn draw(seed: u64, runs: &mut [RunPlan]) {
     }
 }
 
-/// A place to take something over to: one that is new, if there is one.
+/// Draws the resource that an import is for: mostly a new one, if there is one.
 fn place(rng: &mut Rng, before: &Spec, spec: &Spec) -> Place {
     let new: Vec<Place> = places(spec).filter(|place| !has(before, *place)).collect();
     let all: Vec<Place> = places(spec).collect();
@@ -133,7 +134,7 @@ fn has(spec: &Spec, (ty, key): Place) -> bool {
 }
 
 impl Spec {
-    /// What is to be taken over, by address; only where there is a resource for it.
+    /// Returns the objects to take over, by address. Imports without a resource are left out.
     pub(crate) fn imported(&self, harness: Harness) -> BTreeMap<String, ObjectId> {
         let own = self.imports.iter().filter(|(place, _)| has(self, **place));
         own.map(|((ty, key), id)| {
@@ -143,7 +144,7 @@ impl Spec {
         .collect()
     }
 
-    /// The blocks that ask for it.
+    /// Writes the import blocks of the spec.
     pub(crate) fn import_blocks(&self, harness: Harness, out: &mut String) {
         for (address, id) in self.imported(harness) {
             writeln!(out, "[[import]]\nto = '{address}'\nid = '{id}'").unwrap();
@@ -151,7 +152,8 @@ impl Spec {
     }
 }
 
-/// What an object that was taken over has in place of a one-time name. No name holds it.
+/// Returns the nonce that stands for the missing one-time name of an object that was taken over. No name
+/// contains it.
 fn none() -> Nonce {
     Nonce("taken over".into())
 }
@@ -161,7 +163,7 @@ fn is_taken_over(live: &Live) -> bool {
 }
 
 impl Cloud {
-    /// A stranger makes what is on offer.
+    /// Makes an object of a stranger that is on offer.
     pub(crate) fn offer(&mut self, offer: &Offer) {
         let id = ObjectId(offer.id.as_str().into());
         self.note(format_args!("a stranger offers {id} `{}`", offer.name));
@@ -171,7 +173,7 @@ impl Cloud {
         self.edit(|objects| drop(objects.insert(id, live)));
     }
 
-    /// A stranger takes away what was on offer, whoever has it by now.
+    /// Deletes an offered object, as a stranger does, whoever has the object by now.
     pub(crate) fn withdraw(&mut self) {
         let offered = self.objects.keys().find(|id| id.0.contains("offer")).cloned();
         let Some(id) = offered else { return };
@@ -183,12 +185,12 @@ impl Cloud {
         self.edit(|objects| drop(objects.remove(&id)));
     }
 
-    /// Somebody asks for objects.
+    /// Notes that a spec asks for these imports.
     pub(crate) fn ask_for(&mut self, imported: BTreeMap<String, ObjectId>) {
         self.asked_for.extend(imported);
     }
 
-    /// Records that take an object over are durable.
+    /// Notes durable records that take objects over: these objects are ours from now on.
     pub(crate) fn adopted(&mut self, run: usize, records: &[Record]) {
         for record in records {
             if let Record::Adopted { address, object, deposed: false, .. } = record {
@@ -197,7 +199,7 @@ impl Cloud {
         }
     }
 
-    /// What a state names is ours, as far as somebody asked for it.
+    /// Notes that all objects that a state names are ours. An object that no spec asked for is a violation.
     pub(crate) fn take_over_what(&mut self, snapshot: &Snapshot) {
         if self.asked_for.is_empty() {
             return;
@@ -227,7 +229,8 @@ impl Cloud {
         live.owner = Some((address.to_owned(), nonce));
     }
 
-    /// What a power cut took out of the state is a stranger's again.
+    /// Gives objects that were taken over back to strangers, if a power cut took them out of the state.
+    /// `named` are the objects that the state still names.
     pub(crate) fn let_go(&mut self, named: &BTreeSet<ObjectId>) {
         let lost =
             |(id, live): &(&ObjectId, &Arc<Live>)| is_taken_over(live) && !named.contains(*id);
@@ -241,7 +244,7 @@ impl Cloud {
     }
 }
 
-/// The imports of a spec that a person would take out of it when a plan is refused for them.
+/// Returns the ids of the imports that a person would take out of a spec after a plan was refused for them.
 pub(crate) fn hopeless(
     spec: &Spec,
     harness: Harness,
@@ -259,7 +262,7 @@ pub(crate) fn hopeless(
             let taken = entry.object(id).is_some();
             taken && own.to_string() != **address
         });
-        // What we made and nobody's address has is about to be deleted.
+        // An object that a run made and that no address has is about to be deleted.
         let leftover = live.owner.is_some() && !is_taken_over(live);
         replaces || shrinks || held || leftover
     };

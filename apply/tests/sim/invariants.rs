@@ -1,4 +1,4 @@
-//! What must be true after every run, and what once all is calm.
+//! The conditions that hold after every run, and those that hold at the end, once no fault occurs any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::cloud::{Live, lock};
 use crate::schedule::{Spec, Wanted};
 use crate::simulation::Simulation;
 
-/// The durable state, as the next run will see it; none if it cannot be read.
+/// Returns the durable state as the next run will see it; None if there is none, or if it cannot be read.
 pub(crate) async fn durable(simulation: &Simulation) -> Option<Snapshot> {
     let loaded = match simulation.store.load().await {
         Ok(loaded) => loaded,
@@ -23,7 +23,7 @@ pub(crate) async fn durable(simulation: &Simulation) -> Option<Snapshot> {
         }
     };
     let Some(mut snapshot) = loaded.snapshot else {
-        // Nothing was ever begun.
+        // No run has written a first state yet.
         return None;
     };
     for record in &loaded.records {
@@ -35,7 +35,9 @@ pub(crate) async fn durable(simulation: &Simulation) -> Option<Snapshot> {
     Some(snapshot)
 }
 
-/// Every object that exists because of us is named by what is durable.
+/// Checks after a run that the durable state names every object that exists because of a run, that it shows
+/// no secret, and that it follows from the state before. Also checks that no object of a stranger was
+/// touched.
 pub(crate) async fn after_run(simulation: &Simulation, number: usize) {
     let snapshot = durable(simulation).await;
     let (mut ids, mut nonces) = (BTreeSet::<ObjectId>::new(), Vec::<Nonce>::new());
@@ -78,7 +80,8 @@ pub(crate) async fn after_run(simulation: &Simulation, number: usize) {
     }
 }
 
-/// A state has one lineage for ever, and never goes back.
+/// Checks that a state keeps its lineage for ever, and that its serial and its next call number never go
+/// back.
 fn goes_on(cloud: &mut crate::cloud::Cloud, now: &Snapshot) {
     let before = cloud.last.replace((now.lineage.clone(), now.serial, now.next_call));
     let Some((lineage, serial, next_call)) = before else { return };
@@ -87,7 +90,7 @@ fn goes_on(cloud: &mut crate::cloud::Cloud, now: &Snapshot) {
     }
 }
 
-/// Strangers' objects are what they were when they were made.
+/// Checks that the objects of strangers are as they were when they were made.
 fn strangers(cloud: &mut crate::cloud::Cloud) {
     let now: BTreeMap<_, _> = cloud
         .objects
@@ -100,7 +103,7 @@ fn strangers(cloud: &mut crate::cloud::Cloud) {
     }
 }
 
-/// State, spec and world agree, object by object.
+/// Checks that state, spec and cloud agree, object by object.
 pub(crate) async fn whole(simulation: &Simulation, spec: &Spec) {
     let Some(snapshot) = durable(simulation).await else { return };
     let mut cloud = lock(&simulation.cloud);
@@ -180,14 +183,14 @@ fn differs(
         .references
         .iter()
         .all(|(name, target)| ids.get(target).is_some_and(|id| live.text(name) == Some(&*id.0)));
-    // A disk that the spec no longer names is let go.
+    // A unit lets go of a disk that the spec no longer names.
     let lets_go = wanted.references.contains_key("disk_id")
         || live.text("disk_id").is_none_or(|id| id.is_empty() || id == PUBLIC);
     (!named || !texts || !numbers || !references || !lets_go)
         .then(|| format!("{address} is not what is wanted: {:?}", live.attributes))
 }
 
-/// After a destroy.
+/// Checks that neither the cloud nor the state has any object of ours after a destroy.
 pub(crate) async fn nothing_left(simulation: &Simulation) {
     let snapshot = durable(simulation).await;
     let mut cloud = lock(&simulation.cloud);

@@ -1,8 +1,8 @@
-//! Keys: objects that their own unique names identify, at the port.
+//! Keys: objects at the provider port that their own unique names identify.
 //!
-//! Of these less is promised than of what has a one-time name, so less goes wrong with them: a create
-//! takes effect within the settle time or never, is done once, and no list leaves one out. Their names
-//! pass from one to the next, which is what makes it matter whom an address stands for already.
+//! Plumb promises less for keys than for objects with a one-time name, so fewer faults strike them: a create
+//! takes effect within the settle time or never, it is executed once, and no list leaves a key out. A name
+//! passes from one key to the next, so it matters which key an address already has.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,11 +17,11 @@ use crate::tickets;
 
 const NAMES: [&str; 4] = ["ada", "bea", "cleo", "dora"];
 
-/// The keys that a spec wants, and their names, of which no two are alike.
+/// The keys that a spec wants, with their names. No two names are equal.
 pub(crate) type Keys = BTreeMap<u8, &'static str>;
 
-/// Lets some of the schedules have keys, with dice of their own, so that what a seed draws beside it
-/// stays what it was.
+/// Gives keys to some of the schedules, from a random stream of its own, so that the other draws of a seed
+/// stay the same.
 pub(crate) fn draw(seed: u64, runs: &mut [RunPlan]) {
     let mut rng = Rng::new(Rng::new(seed ^ 0x6e7).next());
     if !rng.per_mille(250) {
@@ -33,7 +33,7 @@ pub(crate) fn draw(seed: u64, runs: &mut [RunPlan]) {
             drawn.change(&mut rng);
         }
         run.spec.keys.clone_from(&drawn.keys);
-        // Who looks right after a name was passed on may still see its last bearer.
+        // A look right after a name was passed on may still show the key that had it before.
         if rng.per_mille(500) {
             run.rates.stale = 600;
             run.rates.looks_fail = 100;
@@ -44,17 +44,18 @@ pub(crate) fn draw(seed: u64, runs: &mut [RunPlan]) {
     }
 }
 
-/// Keys as they are drawn.
+/// The keys in the course of drawing.
 #[derive(Default)]
 pub(crate) struct Drawn {
     pub(crate) keys: Keys,
-    /// Who bore a name last. Names are passed on to later keys only: never in a circle, whichever of
-    /// the runs fail, which a plan refuses.
+    /// The key that last had each name. A name never passes to a key with a lower number. So names never pass
+    /// in a circle, whichever runs fail: a plan refuses a circle.
     bearers: BTreeMap<&'static str, u8>,
 }
 
 impl Drawn {
-    /// A new key, a new name for an old one, whose name another one may take then, or one less.
+    /// Makes one change: a new key, a new name for an old key, or one key less. The next key may take the
+    /// name that an old key gives up.
     pub(crate) fn change(&mut self, rng: &mut Rng) {
         let key = u8::try_from(rng.below(4)).unwrap();
         let free: Vec<_> = NAMES.into_iter().filter(|name| self.is_free(name, key)).collect();
@@ -94,22 +95,22 @@ impl Spec {
     }
 }
 
-/// What the type is called.
+/// The name of the type.
 pub(crate) const TYPE: &str = "key";
 
 impl Request {
-    /// Whether it takes effect soon and once, or never: what nothing but its own name tells is made so, and
-    /// what bears an id that was another's before.
+    /// Returns true if the request takes effect soon and once, or never: the create of a key, which only its
+    /// own name identifies, or any request for a ticket, whose id may have been another ticket's before.
     pub(crate) fn is_prompt(&self) -> bool {
         self.creates && &*self.ty == TYPE || &*self.ty == tickets::TYPE
     }
 }
 
-/// How late a prompt request may take effect: what is looked for is found
-/// by a look that begins when the settle time is over, and is behind.
+/// The time in milliseconds within which a prompt request takes effect. A look that begins after the settle
+/// time still finds its object, even if the look lags.
 pub(crate) const LATE_MS: u64 = SETTLE_MS - STALE_MS - 1_000;
 
-/// Whether another key bears a name.
+/// Returns true if a key other than `own` has the name.
 pub(crate) fn is_taken(objects: &Objects, name: &str, own: Option<&ObjectId>) -> bool {
     objects.iter().any(|(id, live)| &*live.ty == TYPE && live.name() == name && Some(id) != own)
 }

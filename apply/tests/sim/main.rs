@@ -1,8 +1,9 @@
-//! The deterministic simulator: the real planner, executor, journal and recovery against a world
-//! in memory in which everything goes wrong that may, in virtual time, from one seed.
+//! The deterministic simulator: the real planner, executor, journal and recovery against a cloud in memory,
+//! in virtual time. One seed decides every fault.
 //!
-//! `PLUMB_SIM_SCHEDULES` says how many schedules to run, `PLUMB_SIM_FIRST` which seed is the first,
-//! `PLUMB_SIM_THREADS` on how many threads; `PLUMB_SIM_SEED` runs one and shows its trace.
+//! `PLUMB_SIM_SCHEDULES` sets the number of schedules, `PLUMB_SIM_FIRST` the first seed, and
+//! `PLUMB_SIM_THREADS` the number of threads. `PLUMB_SIM_SEED` runs one seed, and shows its trace if it
+//! fails.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -48,21 +49,21 @@ use bugs::Bug;
 use schedule::Schedule;
 use simulation::{Outcome, simulate};
 
-/// As in the real binary: a fifth of the time of a schedule would be the system's allocator.
+/// The allocator of the real binary. The system's allocator would take a fifth of the time of a schedule.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How many schedules an ordinary test run plays.
+/// The number of schedules that an ordinary test run plays.
 const ORDINARY: u64 = 500;
 
-/// Within how many schedules a planted bug must be seen.
+/// The number of schedules within which a planted bug must be seen.
 const CAUGHT_WITHIN: u64 = 3_000;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-/// Runs one schedule; a panic is a violation like any other.
+/// Runs one schedule. A panic is a violation like any other.
 fn play(schedule: &Schedule, bug: Option<Bug>, verbose: bool) -> Outcome {
     let run = std::panic::AssertUnwindSafe(|| simulate(schedule, bug, verbose));
     std::panic::catch_unwind(run).unwrap_or_else(|panic| {
@@ -73,7 +74,8 @@ fn play(schedule: &Schedule, bug: Option<Bug>, verbose: bool) -> Outcome {
     })
 }
 
-/// All that a person needs to see a failure again.
+/// Returns all that a person needs to reproduce a failure: the seed, the shrunk schedule, its specs, its
+/// trace and its violations.
 fn report(seed: u64, bug: Option<Bug>) -> String {
     let whole = Schedule::draw(seed);
     let small = shrink::shrink(&whole, bug);
@@ -94,14 +96,14 @@ fn report(seed: u64, bug: Option<Bug>) -> String {
     text
 }
 
-/// What many schedules showed together.
+/// The results of many schedules: the seeds that failed, and how often each event occurred.
 #[derive(Default)]
 struct Total {
     failed: Vec<(u64, String)>,
     counts: BTreeMap<&'static str, u64>,
 }
 
-/// Runs seeds on several threads. One in a hundred runs twice, and must leave the same trace.
+/// Runs a range of seeds on several threads. One seed in a hundred runs twice, and must leave the same trace.
 fn play_all(first: u64, schedules: u64, bug: Option<Bug>, stop_at_first: bool) -> Total {
     let next = AtomicU64::new(first);
     let over = AtomicBool::new(false);
@@ -151,7 +153,7 @@ fn schedules_hold() {
     let total = play_all(number("PLUMB_SIM_FIRST").unwrap_or(0), schedules, None, false);
     let first = total.failed.first().map(|(seed, _)| report(*seed, None)).unwrap_or_default();
     assert!(total.failed.is_empty(), "{:#?}\n{first}", total.failed);
-    // A generator that never makes what it is for proves nothing.
+    // A test proves nothing about an event that no schedule brings about.
     let events = [
         "crashes",
         "takeovers",
@@ -170,8 +172,8 @@ fn schedules_hold() {
         let count = total.counts.get(what).copied().unwrap_or(0);
         assert!(count >= schedules / 200, "{what}: {count} in {schedules} schedules");
     }
-    // One schedule of fourteen has a disk, which seldom fails, and a stranger seldom deletes so much; runs that
-    // die more often write less.
+    // Only one schedule in fourteen has a disk, and a disk seldom fails. A stranger seldom deletes so many
+    // objects that Plumb asks. In harsh schedules runs die more often, so they write less.
     let seldom = if rare_faults::is_asked() { 2_000 } else { 1_000 };
     for what in ["disk before", "disk within", "disk after", "vanished"] {
         let count = total.counts.get(what).copied().unwrap_or(0);
@@ -186,7 +188,7 @@ fn planted_bugs_are_caught() {
     let mut missed = Vec::new();
     let mut caught = String::new();
     for &(bug, seen_at) in bugs::ALL {
-        // Where it was seen last is only a short cut.
+        // The seed that showed the bug last is only a short cut.
         let mut total = play_all(seen_at, 1, Some(bug), true);
         if total.failed.is_empty() || number("PLUMB_SIM_SCHEDULES").is_some() {
             total = play_all(0, CAUGHT_WITHIN, Some(bug), true);

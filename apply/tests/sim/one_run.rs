@@ -1,4 +1,4 @@
-//! One run, with the steps of the command line's apply: recovery, a plan or a saved one, execution.
+//! One run with the steps of `plumb apply`: recovery, a new plan or a saved one, execution.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,28 +36,28 @@ use crate::simulation::{End, Simulation};
 use crate::store_spy::StoreSpy;
 use crate::wire;
 
-/// When a schedule begins: a day of our time, in milliseconds since 1970.
+/// The time at which every schedule begins, in milliseconds since 1970.
 pub(crate) const EPOCH_MS: u64 = 1_790_000_000_000;
 
-/// A spec that was read.
+/// A spec that was parsed and resolved, and its graph.
 pub(crate) type Prepared = Arc<(Config, Graph)>;
 
-/// A plan under a lock.
+/// A session that holds the lock, and the plan for it.
 struct Opened {
     session: Session,
     plan: Plan,
-    /// When what is live was looked at for it.
+    /// The moment right before the run looked at live objects for the plan.
     looked_at: Moment,
 }
 
-/// A runner's clock and dice.
+/// The clock and the random numbers of a runner.
 pub(crate) struct Machine<'a> {
     pub(crate) runner: &'a Runner,
     pub(crate) bug: Option<Bug>,
 }
 
 impl Machine<'_> {
-    /// Who holds the lock while the runner does.
+    /// Returns the holder that the lock names while the runner has it.
     fn holder(&self) -> Holder {
         Holder { run: format!("r{}", self.runner.number), ..Holder::default() }
     }
@@ -78,18 +78,18 @@ impl Host for Machine<'_> {
     }
 }
 
-/// How a run is asked for.
+/// The settings of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
     pub(crate) parallelism: usize,
     pub(crate) wait: Duration,
     pub(crate) stop_after_ms: Option<u64>,
-    /// The plan is made ahead, and applied so much later.
+    /// The time in milliseconds between saving the plan and applying it; None if the run saves no plan.
     pub(crate) saved_for_ms: Option<u64>,
 }
 
 impl Simulation {
-    /// A run, until it ends or dies.
+    /// Performs a run until it ends or its process dies.
     pub(crate) async fn live(&self, runner: &Arc<Runner>, asked: Asked) -> End {
         let end = tokio::select! {
             biased;
@@ -190,7 +190,7 @@ impl Simulation {
         Ok(End::Done(Box::new(report), plan))
     }
 
-    /// What is asked of a run.
+    /// Returns the planning options of a run.
     pub(crate) fn options(&self, runner: &Runner) -> Options {
         let mode = if runner.destroy { Mode::Destroy } else { Mode::Apply };
         let replace = runner.asked.iter().map(|address| address.parse().unwrap()).collect();
@@ -206,7 +206,7 @@ impl Simulation {
         options
     }
 
-    /// Takes an object over as the command does.
+    /// Takes an object over as `plumb import` does.
     async fn import(
         &self,
         store: &dyn Store,
@@ -243,7 +243,8 @@ impl Simulation {
         session.flush().await
     }
 
-    /// The state under its lock, and the plan that runs: made now, or made ahead and checked.
+    /// Opens the state under its lock, and returns the plan to execute: made now, or saved before and checked
+    /// again. The inner error says why there is no such plan.
     async fn open(
         &self,
         store: &dyn Store,
@@ -292,7 +293,8 @@ impl Simulation {
         Ok(Ok(Opened { session, plan, looked_at }))
     }
 
-    /// A plan that was made ahead, made again where it comes to the same.
+    /// Makes a saved plan again. Returns the new plan if it does the same as the saved one, otherwise an
+    /// error.
     async fn make_again(
         &self,
         planned: &Plan,
@@ -312,7 +314,8 @@ impl Simulation {
         Ok(plan)
     }
 
-    /// A plan, as planning makes it where nothing is to be asked first.
+    /// Makes a plan as planning does: returns an error if a person has to be asked first. The bug
+    /// `NobodyIsAsked` makes the plan anyway.
     async fn make(
         &self,
         snapshot: &Snapshot,
@@ -336,7 +339,8 @@ impl Simulation {
         new
     }
 
-    /// A plan as `plan --out` makes it: without the lock, from what the store holds right now.
+    /// Makes a plan as `plan --out` does: without the lock, from what the store holds right now. Returns None
+    /// if the plan has errors.
     pub(crate) async fn plan_ahead(
         &self,
         store: &dyn Store,
@@ -353,7 +357,7 @@ impl Simulation {
     }
 }
 
-/// The changes of a plan, by address.
+/// Returns the changes of a plan that are more than a no-op, each with its address.
 fn acting(plan: &Plan) -> impl Iterator<Item = (&Address, bool, Action)> {
     let changes = plan.changes.iter().filter(|change| change.action != Action::NoOp);
     changes.map(|change| (&change.address, change.deposed, change.action))

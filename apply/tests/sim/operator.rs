@@ -1,4 +1,4 @@
-//! What a person does about what Plumb asks and refuses.
+//! The person who answers the questions of Plumb, and who reacts to its refusals.
 
 use std::collections::BTreeSet;
 
@@ -22,8 +22,8 @@ use crate::store_spy::StoreSpy;
 use crate::{imports, invariants};
 
 impl Simulation {
-    /// Takes the imports out of a spec that a person would when they read why a plan was refused;
-    /// says whether there were any.
+    /// Takes the imports out of a spec that a person would take out after reading why a plan was refused.
+    /// Returns true if there were any.
     pub(crate) async fn give_up_imports(&self, spec: &mut Spec, why: &str) -> bool {
         let state = invariants::durable(self).await;
         let mut cloud = lock(&self.cloud);
@@ -34,7 +34,7 @@ impl Simulation {
         !hopeless.is_empty()
     }
 
-    /// Takes out of the state what was asked about, as far as it really is gone.
+    /// Takes the objects that Plumb asked about out of the state, if they really are gone.
     pub(crate) async fn take_out(&self, asked: &[Address], spec: &Spec) -> Result<(), ApplyError> {
         let runner = Arc::new(Runner::new(903, &self.cloud, spec, 903));
         let host = Machine { runner: &runner, bug: None };
@@ -48,8 +48,8 @@ impl Simulation {
         session.close().await
     }
 
-    /// As `plumb resolve --absent` does of an object that a call in doubt is about, and as `plumb state
-    /// rm` does of others.
+    /// Returns the records that take gone objects out of the state: those of `plumb resolve --absent` for an
+    /// object that a call in doubt is about, and those of `plumb state rm` for any other.
     fn gone(&self, state: &Snapshot, asked: &[Address]) -> Vec<Record> {
         let cloud = lock(&self.cloud);
         let in_doubt = state.pending.iter().filter_map(|(call, pending)| {
@@ -62,7 +62,7 @@ impl Simulation {
         let resolved = decided
             .iter()
             .map(|(call, ..)| Record::Resolved { call: *call, resolution: Resolution::Gone });
-        // Somebody who is asked about two objects of one address looks at it once.
+        // Plumb may ask about two objects of one address. The person looks at the address once.
         let asked: BTreeSet<&Address> = asked.iter().collect();
         let entries = asked.into_iter().filter_map(|address| state.entries.get_key_value(address));
         let objects = entries.flat_map(|(address, entry)| {
@@ -75,8 +75,8 @@ impl Simulation {
         resolved.chain(forgot).collect()
     }
 
-    /// More than three objects, and more than a fifth, that are gone at once are a question and no
-    /// plan. What our own deletes may have ended is no part of it.
+    /// Checks that there is a question, and no plan to run, if more than three objects and more than a fifth
+    /// are gone at once. Objects that our own deletes may have ended do not count.
     pub(crate) fn was_asked(&self, state: &Snapshot, plan: &Plan) {
         let mut cloud = lock(&self.cloud);
         let objects = || {

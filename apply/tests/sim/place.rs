@@ -1,4 +1,4 @@
-//! Where the state of a schedule is: in memory, or in the file store on a disk of the model's.
+//! The place of a schedule's state: in memory, or in the file store on a simulated disk.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::runner::Runner;
 use crate::schedule::StoreKind;
 use crate::secrets;
 
-/// Where the state is, for all runs of a schedule.
+/// The place of the state for all runs of a schedule.
 pub(crate) enum Place {
     Memory(MemoryStore),
     Disk(Arc<FaultyDisk>),
@@ -26,7 +26,7 @@ impl Place {
         }
     }
 
-    /// The store as a process has it.
+    /// Returns the store as the process of a runner sees it.
     pub(crate) fn of(&self, runner: &Arc<Runner>, bug: Option<Bug>) -> Box<dyn Store> {
         match self {
             Self::Memory(store) => Box::new(store.clone()),
@@ -37,7 +37,7 @@ impl Place {
         }
     }
 
-    /// What it holds, as somebody finds it who looks when nobody runs.
+    /// Loads what the store holds, as a reader finds it while no run is active.
     pub(crate) async fn load(&self) -> Result<Loaded, StoreError> {
         match self {
             Self::Memory(store) => store.load().await,
@@ -45,7 +45,7 @@ impl Place {
         }
     }
 
-    /// Whether a secret stands in anything that is kept.
+    /// Returns true if anything that the store keeps contains a secret.
     pub(crate) async fn shows_a_secret(&self) -> bool {
         match self {
             Self::Memory(store) => {
@@ -64,7 +64,7 @@ impl Place {
         }
     }
 
-    /// Lets another run take over from one that stands still, where a store has such a way.
+    /// Lets another run take over from one that stands still. Only the store in memory has a way to do so.
     pub(crate) fn drive_out(&self) {
         if let Self::Memory(store) = self {
             store.drive_out();

@@ -1,4 +1,5 @@
-//! The harness at the provider port: calls arrive as the executor makes them.
+//! The harness at the provider port: a provider that executes the calls of the executor in the simulated
+//! cloud.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +23,7 @@ impl Runner {
         Error::new(Kind::InDoubt, why)
     }
 
-    /// A look at the world, which may fail.
+    /// Waits as long as a look at the cloud takes. The look may fail.
     async fn look(&self, what: &str) -> Result<(), Error> {
         self.boundary(what).await;
         self.latency().await;
@@ -46,7 +47,7 @@ impl Runner {
         Object { id: id.clone(), attributes }
     }
 
-    /// What a list shows, which may be old or incomplete.
+    /// Returns the objects that a list shows. The list may lag or leave objects out.
     fn listed(&self, ty: &str) -> Vec<Object> {
         let ago = self.behind_ms();
         let cloud = lock(&self.cloud);
@@ -66,7 +67,8 @@ impl Runner {
 }
 
 impl Runner {
-    /// The ticket that a lost create was to make, which is read by its id.
+    /// Returns the ticket that a lost create was to make; None if it does not exist. A ticket is read by its
+    /// id.
     fn ticket_of(&self, create: &Lookup<'_>) -> Option<Object> {
         let id = ObjectId(create.desired?.get("name")?.as_str()?.into());
         let live = lock(&self.cloud).seen(&id, self.behind_ms())?;
@@ -79,7 +81,7 @@ fn shapes_sent(runner: &Runner, call: &Call<'_>) -> Attributes {
     shapes::sent(schema, schema.phase(call.phase).unwrap(), call)
 }
 
-/// A request on the wire: when its sender dies, it may still arrive.
+/// A request on the wire. If its sender dies, the request may still arrive.
 pub(crate) struct Wire<'a> {
     pub(crate) runner: &'a Runner,
     pub(crate) request: Option<Request>,
@@ -99,7 +101,7 @@ impl Drop for Wire<'_> {
     }
 }
 
-/// A runner's side of the provider port.
+/// The provider that a runner calls.
 pub(crate) struct PortProvider(pub(crate) Arc<Runner>);
 
 #[async_trait]
@@ -189,7 +191,7 @@ impl Provider for PortProvider {
 }
 
 impl Runner {
-    /// The wait that is left of a phase: it looks, and changes nothing.
+    /// Performs the wait of a phase without its call: it looks, and changes nothing.
     async fn wait_for(&self, ty: &str, id: &ObjectId) -> Result<Reply, Error> {
         self.note(format_args!("waits for {ty} {id}"));
         self.latency().await;
@@ -261,7 +263,7 @@ impl Runner {
             self.note("  still waiting");
             return Err(Error::new(Kind::StillWaiting, "it is not ready"));
         }
-        // Some answers do not show what was made.
+        // Some answers do not show the object.
         if self.strikes("bare", self.rates.bare) {
             self.note("  bare");
             return Ok(Reply { object: None });
@@ -269,7 +271,7 @@ impl Runner {
         Ok(reply)
     }
 
-    /// What happens, and the answer, as it is at that moment.
+    /// Executes a request, and returns the answer with the object as it is at that moment.
     fn reply(&self, cloud: &mut Cloud, request: &Request) -> Result<Reply, Error> {
         let id = cloud.effect(request)?;
         let live = id.and_then(|id| cloud.objects.get(&id).map(|live| self.object(&id, live)));

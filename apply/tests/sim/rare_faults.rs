@@ -1,7 +1,8 @@
-//! More of what is rare: plans that are saved, runs about a part of the spec, deaths, second runners, idle days
-//! and lost calls, many at once (`PLUMB_SIM_HARSH=1`).
+//! Harsh schedules (`PLUMB_SIM_HARSH=1`): many rare things at once, such as saved plans, runs about a part of
+//! the spec, deaths, second runners, idle days and lost calls.
 //!
-//! Its figures stand apart. What needs four rare things to meet shows sooner here.
+//! Their rates replace those of ordinary schedules. A failure that needs four rare things at once shows
+//! sooner here.
 
 use std::sync::LazyLock;
 
@@ -11,12 +12,12 @@ use crate::schedule::{HOUR_MS, Narrow, Other, RunPlan};
 
 static IS_ASKED: LazyLock<bool> = LazyLock::new(|| crate::number("PLUMB_SIM_HARSH").is_some());
 
-/// Whether schedules are harsh.
+/// Returns true if schedules are harsh.
 pub(crate) fn is_asked() -> bool {
     *IS_ASKED
 }
 
-/// Makes the runs of a schedule harsher where that is asked for. Calm ones stay calm.
+/// Makes the runs of a schedule harsher if that is asked for. Runs without faults stay as they are.
 pub(crate) fn draw(seed: u64, runs: &mut [RunPlan]) {
     if !*IS_ASKED {
         return;

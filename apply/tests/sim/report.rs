@@ -1,5 +1,5 @@
-//! What a run says of itself, held against what it did: each step is told once, what is said to be done
-//! is so, and a doubt is one in the journal, too.
+//! The checks of a run's report against what the run did: the end of each step is told once, whatever is
+//! reported as done is done, and a reported doubt is open in the journal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use crate::cloud::{Cloud, Live, lock};
 use crate::request_body::fits;
 use crate::runner::Runner;
 
-/// How a step ended, as those who look on are told.
+/// The end of a step, as the events of the run tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     Finished,
@@ -24,7 +24,7 @@ pub(crate) enum Told {
     Skipped,
 }
 
-/// What a run told, by step. A step that is told of twice says so.
+/// The end of each step that a run told, and the steps whose end it told twice.
 #[derive(Debug, Default)]
 pub(crate) struct Tale {
     steps: BTreeMap<String, Told>,
@@ -54,30 +54,30 @@ impl Tale {
     }
 }
 
-/// A run that ended, and what is there then.
+/// A run that ended, with its plan, its report and its last state.
 pub(crate) struct Ended<'a> {
     pub(crate) runner: &'a Runner,
     pub(crate) plan: &'a Plan,
     pub(crate) report: &'a Report,
-    /// Whether the store let it come to its end.
+    /// True if the run came to its end, and no error (of the store, for example) ended it before.
     pub(crate) is_whole: bool,
     pub(crate) state: &'a Snapshot,
 }
 
-/// Whether a report says that everything was done.
+/// Returns true if a report says that everything was done.
 pub(crate) fn is_success(report: &Report) -> bool {
     report.failures.is_empty() && report.in_doubt.is_empty() && !report.summary.cancelled
 }
 
 impl Ended<'_> {
-    /// Holds all of it against each other.
+    /// Checks the report, the events, the state and the cloud against each other.
     pub(crate) fn audit(&self) {
         let tale = std::mem::take(&mut *self.runner.tale.lock().unwrap());
         let mut cloud = lock(&self.runner.cloud);
         let mut found = self.each_step_is_told(&tale);
         found.extend(self.counts_fit(&tale));
         found.extend(self.doubts_are_open(&cloud));
-        // Whom another run drove out may have been told of what that one changed since.
+        // If another run drove this one out, the other run may have changed objects since.
         if self.is_whole && !self.runner.fenced.load(Ordering::Relaxed) {
             for change in self.done(&tale) {
                 found.extend(self.is_carried_out(&cloud, change));
@@ -88,7 +88,7 @@ impl Ended<'_> {
         }
     }
 
-    /// Every step ended in one way, or did not begin.
+    /// Checks that every step has one end, or did not begin.
     fn each_step_is_told(&self, tale: &Tale) -> Vec<String> {
         let twice = tale.twice.iter().map(|step| format!("the end of {step} is told twice"));
         let remaining: BTreeSet<_> = self.report.remaining.iter().map(|step| step.id).collect();
@@ -106,7 +106,8 @@ impl Ended<'_> {
         found
     }
 
-    /// The changes of which no step failed, is in doubt or did not begin.
+    /// Returns the changes whose steps are all finished: no step failed, is in doubt, was skipped or did not
+    /// begin.
     fn done<'a>(&'a self, tale: &'a Tale) -> impl Iterator<Item = &'a Change> {
         let undone = self.plan.steps.iter().filter(|step| tale.of(step) != Some(Told::Finished));
         let undone: BTreeSet<usize> = undone.map(|step| step.change).collect();
@@ -114,7 +115,7 @@ impl Ended<'_> {
         changes.filter(move |(index, _)| !undone.contains(index)).map(|(_, change)| change)
     }
 
-    /// The counts of a report are those of what was told.
+    /// Checks that the counts of the report fit the ends of steps that were told.
     fn counts_fit(&self, tale: &Tale) -> Option<String> {
         let summary = &self.report.summary;
         let done = |action| self.done(tale).filter(|change| change.action == action).count();
@@ -132,9 +133,9 @@ impl Ended<'_> {
         wrong.then(|| format!("{summary:?} does not fit what was told: {changed:?}"))
     }
 
-    /// What is said to be in doubt is what the journal holds open. Of a run that the store ended, calls
-    /// that were never sent may be open there, too; what a run left that was driven out, another has
-    /// looked up by now.
+    /// Checks that the addresses that are reported to be in doubt are those that the journal holds open. If
+    /// the store ended the run, the journal may also hold calls open that were never sent. If the run was
+    /// driven out, another run may have resolved its calls by now.
     fn doubts_are_open(&self, cloud: &Cloud) -> Option<String> {
         let own = cloud.open.iter().filter(|intent| {
             intent.run == self.runner.number && !intent.ended && (self.is_whole || intent.was_sent)
@@ -147,13 +148,13 @@ impl Ended<'_> {
             .then(|| format!("{open:?} is open in the journal, and {said:?} said to be in doubt"))
     }
 
-    /// What a change shows is so, where nobody else had a hand in it.
+    /// Checks that the state and the cloud are as a change shows, if nobody else touched the object.
     fn is_carried_out(&self, cloud: &Cloud, change: &Change) -> Option<String> {
         let address = &change.address;
         match change.action {
             Action::Delete => {
                 let id = change.object.as_ref()?;
-                // An id that clients choose may be another's by now.
+                // An id that a client chose may be another object's by now.
                 let is_own = |live: &Live| {
                     let owner = live.owner.as_ref();
                     owner.is_some_and(|(own, _)| *own == address.to_string())
@@ -182,8 +183,8 @@ impl Ended<'_> {
         }
     }
 
-    /// Whether a plan itself leaves what it makes to a later one: a new object waits for its unique name
-    /// while the old one is used by something that the run is not about.
+    /// Returns true if the plan itself leaves a new object unfinished for a later plan: the object waits for
+    /// its unique name while something outside the run uses the old object.
     fn is_left_unfinished(&self, change: &Change) -> bool {
         let steps = self.plan.steps.iter();
         let own =
@@ -193,8 +194,8 @@ impl Ended<'_> {
         made.peek().is_some() && !made.any(PhaseRef::is_last)
     }
 
-    /// Whether nothing but a look says of what is taken over that it is there, and looks may be behind: it may have
-    /// been deleted right before.
+    /// Returns true if only a look shows that an imported object exists. Looks may lag, so the object may
+    /// have been deleted right before.
     fn is_only_seen(&self, change: &Change) -> bool {
         let mut steps = self.plan.steps.iter();
         self.runner.rates.stale > 0

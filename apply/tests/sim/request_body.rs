@@ -1,4 +1,5 @@
-//! What a mutating call sends, held against what its plan showed: nothing else, and nothing more.
+//! The check of a mutating call's body against the plan: the call sends what the plan showed, and nothing
+//! else.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ use crate::cloud::Cloud;
 use crate::runner::Runner;
 
 impl Runner {
-    /// Each attribute that is sent is what the change shows for it.
+    /// Checks that each attribute that a call sends has the value that the change shows for it.
     pub(crate) fn audit_body(
         &self,
         cloud: &mut Cloud,
@@ -52,54 +53,58 @@ impl Runner {
         }
     }
 
-    /// Whether a drain repeats an attribute because an API resets what is left out: as the object is
-    /// known, which goes anyway.
+    /// Returns true if a drain may repeat an attribute as the object is known to have it. The service resets
+    /// what a drain leaves out, and the object is deleted anyway.
     fn is_repeated(&self, call: &Asking, name: &Name) -> bool {
         self.harness == Harness::Http
             && call.phase.kind == ProgramKind::Delete
             && &**name != "workers"
     }
 
-    /// Whether an update of a whole object repeats an attribute that it does not change.
+    /// Returns true if an update sends the whole object, and so repeats an attribute that the change leaves
+    /// alone.
     fn is_left_alone(&self, call: &Asking, said: &Name, change: &Change) -> bool {
         let is_whole = call.phase.kind == ProgramKind::Update && self.sends(call) == &Sends::All;
         is_whole && !change.causes.iter().any(|cause| cause.attribute == *said)
     }
 
-    /// Whether an object has this value: so it is, or so a look showed it a moment ago. What the plan saw is old news
-    /// by then.
+    /// Returns true if the object of a call has this value, had it a moment ago, or was shown with it a
+    /// moment ago. The value that the plan saw may be too old by then.
     fn is_so(&self, cloud: &Cloud, call: &Asking, name: &Name, value: &Value) -> bool {
         let shows = |id| cloud.may_show(id, name, value) || self.was_shown(cloud, id, name, value);
         call.id.as_ref().is_some_and(shows)
     }
 
-    /// What the phase of a call that does not make its object sends.
+    /// Returns the part of the attributes that the phase of a call sends.
     fn sends(&self, call: &Asking) -> &Sends {
         let (schema, phase) = (&self.schema.types[&call.ty], &call.phase);
         &schema.programs(phase.kind)[phase.program].phases[phase.phase].sends
     }
 
-    /// The attributes that an update may send, where it sends those only that change.
+    /// Returns the attributes that an update may send if its phase sends only those that change; None for any
+    /// other call.
     fn may_change<'a>(&self, call: &Asking, change: &'a Change) -> Option<BTreeSet<&'a Name>> {
         let sends_changed =
             call.phase.kind == ProgramKind::Update && self.sends(call) == &Sends::Changed;
         sends_changed.then(|| change.causes.iter().map(|cause| &cause.attribute).collect())
     }
 
-    /// Whether a value is the secret, which a plan does not show.
+    /// Returns true if a value is the secret of the spec. A plan does not show the secret.
     pub(crate) fn is_secret(&self, value: &Value) -> bool {
         let secret = self.spec.secret_in(self.harness);
         secret.is_some() && value.as_str() == secret.as_deref()
     }
 }
 
-/// Whether a secret is the one that an object has, which the spec says nothing of any more.
+/// Returns true if a value is the secret that the object of a call has. The spec may say nothing of this
+/// secret any more.
 fn is_as_it_was(cloud: &Cloud, call: &Asking, sent: &Value) -> bool {
     let live = call.id.as_ref().and_then(|id| cloud.objects.get(id));
     live.and_then(|live| live.text("secret")) == sent.as_str()
 }
 
-/// Whether a value may stand where a plan shows another one, or that it is not known yet.
+/// Returns true if a call may send this value where the plan shows `planned`. If `planned` is unknown and
+/// stands for an id, the value must be the id of an object of that address.
 pub(crate) fn fits(cloud: &Cloud, planned: &Value, sent: &Value) -> bool {
     match planned {
         Value::Unknown(unknown) => {
@@ -109,14 +114,14 @@ pub(crate) fn fits(cloud: &Cloud, planned: &Value, sent: &Value) -> bool {
                 _ => !matches!(sent, Value::Null),
             }
         }
-        // An empty text is none, at the wire.
+        // At the wire an empty text means that there is no value.
         Value::String(text) if text.is_empty() => matches!(sent, Value::Null) || planned == sent,
         planned => planned.same(sent),
     }
 }
 
-/// What an object is made or drained with, so that it does nothing, is the provider's to say: its
-/// one-time name, and no workers.
+/// Returns true if an attribute serves to keep an object inert: its one-time name, or no workers in the first
+/// phase of a create or in a delete. The provider chooses these values, not the plan.
 fn is_inert(call: &Asking, name: &Name, value: &Value) -> bool {
     let begins = call.phase.kind == ProgramKind::Create && call.phase.phase == 0;
     let by_name = value.as_str().zip(call.nonce.as_ref());
@@ -125,7 +130,8 @@ fn is_inert(call: &Asking, name: &Name, value: &Value) -> bool {
         || idle && (begins || call.phase.kind == ProgramKind::Delete)
 }
 
-/// Whether an object is an address's own. One that is gone is for the audit of the order.
+/// Returns true if the object with this id belongs to the address, or is gone. `Runner::audit_order` reports
+/// an object that is gone.
 fn is_of(cloud: &Cloud, id: &Name, address: &str) -> bool {
     let live = cloud.objects.get(&ObjectId(id.clone()));
     let owner = live.and_then(|live| live.owner.as_ref());

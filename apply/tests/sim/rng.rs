@@ -1,6 +1,6 @@
 //! Random numbers that a seed decides: splitmix64, small enough to read.
 
-/// A stream of numbers.
+/// A stream of random numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Rng(u64);
 
@@ -17,7 +17,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`, which is not 0.
+    /// Returns a number below `end`, which must not be 0.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
@@ -26,7 +26,7 @@ impl Rng {
         from + self.below(to - from + 1)
     }
 
-    /// True in so many of a thousand cases.
+    /// Returns true in `rate` of a thousand cases.
     pub(crate) fn per_mille(&mut self, rate: u64) -> bool {
         rate > 0 && self.below(1000) < rate
     }

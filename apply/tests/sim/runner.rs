@@ -1,4 +1,4 @@
-//! One runner: a process with its dice, and its boundaries, at which it can die or be stopped.
+//! One runner: a process with its random numbers and its boundaries. At a boundary it can die or be stopped.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,40 +22,41 @@ use crate::report::Tale;
 use crate::rng::Rng;
 use crate::schedule::{Narrow, Spec};
 
-/// A process.
+/// A simulated process that performs a run.
 pub(crate) struct Runner {
     pub(crate) number: usize,
     pub(crate) harness: Harness,
     pub(crate) cloud: Shared,
     pub(crate) spec: Spec,
     pub(crate) destroy: bool,
-    /// What is replaced because a person asked.
+    /// The address of the resource that a person asks to replace; None if nobody asks.
     pub(crate) asked: Option<String>,
-    /// What is taken over by commands before the run.
+    /// The imports that commands make before the run: addresses and ids.
     pub(crate) commands: BTreeMap<String, ObjectId>,
-    /// Which part of the spec the run is about.
+    /// The part of the spec that the run is about; None for the whole spec.
     pub(crate) narrow: Option<(Narrow, String)>,
     pub(crate) rates: Rates,
     rng: Mutex<Rng>,
-    /// How often a fault of each class struck.
+    /// The number of times that a fault of each class struck.
     pub(crate) struck: Mutex<BTreeMap<&'static str, u64>>,
     boundaries: AtomicU64,
-    /// After every so many writes of records the journal is taken for too long.
+    /// The number of appends after which the journal claims to be too long; None if it never does.
     pub(crate) grows_every: Option<u64>,
     crash_at: Option<u64>,
     pause: Option<(u64, u64)>,
     paused_until: Mutex<Option<Instant>>,
     pub(crate) dead: AtomicBool,
     pub(crate) fenced: AtomicBool,
-    /// When it was asked to stop, by the world's time.
+    /// The time at which the run was asked to stop, in milliseconds since the start of the simulation; None
+    /// if it was not asked.
     pub(crate) stopped_ms: Mutex<Option<u64>>,
     pub(crate) crashed: Notify,
-    /// Told when it is stopped, dies or ends, whatever comes first.
+    /// Notified when the process stands still, dies or ends, whichever comes first.
     pub(crate) out: Notify,
     pub(crate) plan: Mutex<Option<Arc<Plan>>>,
-    /// What looks showed lately, and when.
+    /// The objects that looks showed lately, each with the time of its look in milliseconds.
     shown: Mutex<VecDeque<(u64, ObjectId, Arc<Live>)>>,
-    /// What it tells of its steps.
+    /// The ends of its steps, as the run tells them.
     pub(crate) tale: Arc<Mutex<Tale>>,
     pub(crate) schema: Arc<ProviderSchema>,
 }
@@ -110,7 +111,7 @@ impl Runner {
         self.with_rng(|rng| rng.per_mille(rate))
     }
 
-    /// Whether a fault strikes, counted by its class: what never strikes proves nothing.
+    /// Draws whether a fault strikes, and counts it by its class: a fault that never strikes proves nothing.
     pub(crate) fn strikes(&self, class: &'static str, rate: u64) -> bool {
         let strikes = self.chance(rate);
         if strikes {
@@ -129,27 +130,28 @@ impl Runner {
         bytes
     }
 
-    /// Somebody asks it to stop.
+    /// Notes that somebody asks the run to stop.
     pub(crate) fn asked_to_stop(&self) {
         let now = lock(&self.cloud).now_ms();
         *self.stopped_ms.lock().unwrap() = Some(now);
         self.note("is asked to stop");
     }
 
-    /// A place where the process can die, or stand still.
+    /// Passes a boundary, at which the process can die or stand still.
     pub(crate) async fn boundary(&self, what: &str) {
         self.die_at(what).await;
         self.stand_still_at(what).await;
     }
 
-    /// A place where the process can die. What is on the wire does not stand still with it.
+    /// Passes a boundary at which the process can die but not stand still: a request on the wire goes on even
+    /// if its sender stands still.
     pub(crate) async fn die_at(&self, what: &str) {
         if self.dies_now(what) {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Whether the process is dead, or dies right here.
+    /// Counts a boundary. Returns true if the process is dead, or dies at this boundary.
     pub(crate) fn dies_now(&self, what: &str) -> bool {
         let number = self.boundaries.fetch_add(1, Ordering::Relaxed);
         if self.crash_at == Some(number) {
@@ -179,7 +181,7 @@ impl Runner {
         self.stand_still().await;
     }
 
-    /// A process that stands still does nothing at all.
+    /// Waits as long as the process stands still: in that time it does nothing at all.
     pub(crate) async fn stand_still(&self) {
         let until = *self.paused_until.lock().unwrap();
         if let Some(until) = until {
@@ -191,13 +193,13 @@ impl Runner {
         lock(&self.cloud).note(format_args!("r{} {what}", self.number));
     }
 
-    /// How far behind a look is.
+    /// Draws the lag of a look in milliseconds; 0 if it is up to date.
     pub(crate) fn behind_ms(&self) -> u64 {
         let stale = self.strikes("stale", self.rates.stale);
         if stale { self.with_rng(|rng| rng.below(STALE_MS)) } else { 0 }
     }
 
-    /// A look shows it an object.
+    /// Notes that a look shows an object to the run.
     pub(crate) fn is_shown(&self, cloud: &Cloud, id: &ObjectId, live: &Arc<Live>) {
         let now = cloud.now_ms();
         let mut shown = self.shown.lock().unwrap();
@@ -207,8 +209,9 @@ impl Runner {
         shown.push_back((now, id.clone(), live.clone()));
     }
 
-    /// Whether its last look showed it a value of an object, not too long ago; or any look of the last seconds, in
-    /// which a run goes by what its plan saw. One look may be two requests, each of which shows a part.
+    /// Returns true if a look showed the run this value of an object. One of its last two looks may be up to
+    /// `FRESH_MS` old: one look may be two requests, each of which shows a part. Any other may be up to
+    /// `SETTLE_MS` old, because for that long a run relies on what its plan saw.
     pub(crate) fn was_shown(
         &self,
         cloud: &Cloud,
@@ -225,8 +228,9 @@ impl Runner {
         })
     }
 
-    /// How long a request is under way whose client gave up. What makes something may show after
-    /// weeks, when a queue was cleared or a backup was put back; its one-time name is looked for as long.
+    /// Draws the time in milliseconds after which a request takes effect whose client gave up. A create may
+    /// take effect after weeks, for example when a queue is cleared or a backup is put back. Plumb looks for
+    /// its one-time name for longer.
     pub(crate) fn late_by(&self, request: &Request) -> u64 {
         self.with_rng(|rng| {
             let after = rng.below(LATE_MS);
@@ -238,7 +242,8 @@ impl Runner {
         })
     }
 
-    /// How long after it was accepted a create makes its object: mostly while its run waits for it.
+    /// Draws the time in milliseconds after which an accepted create makes its object. Mostly its run still
+    /// waits for it then.
     pub(crate) fn shows_after(&self, request: &Request) -> u64 {
         let quick = self.with_rng(|rng| rng.below(LATE_MS));
         if request.is_prompt() { quick % keys::LATE_MS } else { self.late_by(request).max(quick) }

@@ -1,6 +1,6 @@
-//! What happens in one simulation, as data: specs, runs, and what goes wrong in each.
+//! The course of one simulation as data: specs, runs, and the faults of each run.
 //!
-//! Drawn whole from a seed before anything runs, so that shrinking can take parts away.
+//! All of it is drawn from a seed before anything runs, so that shrinking can take parts away.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,42 +14,46 @@ use crate::rng::Rng;
 use crate::secrets;
 use crate::tickets::{self, Tickets};
 
-/// A spec: what is wanted, in the shapes of the cloud.
+/// A spec in the types of the simulated cloud: disks, images, units, keys and tickets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Spec {
     pub(crate) disks: BTreeMap<u8, Disk>,
     pub(crate) images: BTreeMap<u8, Image>,
     pub(crate) units: BTreeMap<u8, Unit>,
-    /// Keys of a block with `for_each`, of which each makes a disk and a unit that uses it.
+    /// The keys of two blocks with `for_each`. Each key makes a disk, and a unit that uses it.
     pub(crate) fleet: Vec<&'static str>,
     pub(crate) fleet_workers: u64,
-    /// What is to be taken over: where to, and the id.
+    /// The imports of the spec: for each resource the id of the object that it takes over.
     pub(crate) imports: BTreeMap<Place, String>,
-    /// What is known by its own name.
+    /// The objects that their own unique names identify.
     pub(crate) keys: Keys,
-    /// What has the id that its spec gives it.
+    /// The objects whose ids the spec chooses.
     pub(crate) tickets: Tickets,
-    /// The secret of all units, by its number.
+    /// The number of the secret that all units have; None if they have no secret.
     pub(crate) secret: Option<u64>,
-    /// Whether the ids of units are outputs.
+    /// True if the id of each unit is an output.
     pub(crate) outputs: bool,
-    /// Whether a unknown resource of ours is left out, where it can be given another value.
+    /// True if a unit that uses none of our disks leaves the attribute out. Otherwise the attribute names the
+    /// public volume (at the wire only).
     pub(crate) leaves_out: bool,
-    /// Whether a disk that is replaced is made before the old one goes: two may bear one name.
+    /// The order of replacing a disk: with `create_before_destroy` the new disk is made before the old one is
+    /// deleted. Two disks may have one name.
     pub(crate) disks_first: First,
-    /// The largest size so far: a disk that comes back may still be there, and cannot shrink.
+    /// The largest size of a disk so far. A disk that comes back gets this size: the old one may still be
+    /// there, and cannot shrink.
     pub(crate) largest: u64,
 }
 
-/// Whether a new object is made before the old one goes, where its type says otherwise.
+/// The use of `create_before_destroy` for disks. Their type deletes the old object first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum First {
-    /// In no run so far.
+    /// Used in no run so far.
     #[default]
     Never,
-    /// In an earlier run: what was put aside then may be there still.
+    /// Used in an earlier run, but not in this one. The objects that the earlier run deposed may still be
+    /// there.
     Before,
-    /// In this run.
+    /// Used in this run.
     Now,
 }
 
@@ -74,7 +78,7 @@ pub(crate) struct Unit {
     pub(crate) workers: u64,
 }
 
-/// An object as a spec wants it. References stand as the address that they lead to.
+/// An object as a spec wants it. A reference is given as the address of the object that it names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) name: String,
@@ -132,7 +136,7 @@ impl Spec {
         (!keys.is_empty() && rng.per_mille(500)).then(|| *rng.pick(&keys))
     }
 
-    /// What a person may do to a spec between two runs.
+    /// Makes one change that a person may make to a spec between two runs.
     fn change(&mut self, rng: &mut Rng) {
         match rng.below(8) {
             0 => self.grow(rng),
@@ -219,7 +223,7 @@ impl Spec {
         }
     }
 
-    /// The specs with one thing less, for shrinking.
+    /// Returns all specs that have one thing less than this one, for shrinking.
     pub(crate) fn smaller(&self) -> Vec<Self> {
         let mut all = Vec::new();
         let mut push = |edit: &dyn Fn(&mut Self)| {
@@ -321,7 +325,7 @@ impl Spec {
         out
     }
 
-    /// An output for each unit: its id.
+    /// Writes an output for each unit: its id.
     fn output_blocks(&self, harness: Harness, out: &mut String) {
         let unit = harness.say("unit");
         for key in self.units.keys().filter(|_| self.outputs) {
@@ -329,7 +333,7 @@ impl Spec {
         }
     }
 
-    /// What must be live once all is well, by address.
+    /// Returns the objects that must be live at the end, once no fault occurs any more, by address.
     pub(crate) fn wanted(&self, harness: Harness) -> BTreeMap<String, Wanted> {
         let (disk, image, unit) = (harness.say("disk"), harness.say("image"), harness.say("unit"));
         let mut all = BTreeMap::new();
@@ -366,18 +370,21 @@ impl Spec {
     }
 }
 
-/// What an endpoint of the service wants beside what the world knows.
+/// Returns the line with an attribute that an endpoint of the service requires and that the simulated cloud
+/// does not have. The line is empty at the port.
 fn hardware(harness: Harness) -> &'static str {
     if harness == Harness::Http { "gpu_ids = \"ADA_24\"\n" } else { "" }
 }
 
-/// The disk of a unit that uses none of ours, where leaving it out would leave it as it is: the
-/// service deletes nothing that is used.
+/// Returns the line that gives the public volume to a unit that uses none of our disks. Without this line the
+/// unit would keep its old disk, and the service deletes no disk that is in use. The line is empty at the
+/// port.
 fn no_disk(harness: Harness) -> &'static str {
     if harness == Harness::Http { "network_volume_id = \"public\"\n" } else { "" }
 }
 
-/// The image of a unit that uses none of ours, where it must have one.
+/// Returns the line that gives the public template to a unit that uses none of our images. An endpoint of the
+/// service must have a template. The line is empty at the port.
 fn unused(harness: Harness) -> &'static str {
     if harness == Harness::Http { "template_id = \"public\"\n" } else { "" }
 }
@@ -391,67 +398,73 @@ fn wanted_disk(name: &str, size: u64, zone: &str) -> Wanted {
     }
 }
 
-/// One run, and what goes wrong in it.
+/// One run and its faults.
 #[derive(Clone, Debug)]
 pub(crate) struct RunPlan {
     pub(crate) spec: Spec,
     pub(crate) destroy: bool,
-    /// Whether the first unit is replaced because a person asked.
+    /// True if a person asks for the replacement of the first unit.
     pub(crate) replaces: bool,
-    /// Whether the run is about a part of the spec only, and which instance says so.
+    /// The part of the spec that the run is about, with a number that chooses the instance; None if the run
+    /// is about the whole spec.
     pub(crate) narrow: Option<(Narrow, usize)>,
     pub(crate) parallelism: usize,
     pub(crate) seed: u64,
     pub(crate) rates: Rates,
-    /// Dies at the n-th boundary.
+    /// The boundary at which the process dies, counted from 0; None if it does not die.
     pub(crate) crash_at: Option<u64>,
-    /// Is asked to stop after so many milliseconds.
+    /// The time in milliseconds after which the run is asked to stop, from the start of the plan's execution;
+    /// None if it is not asked.
     pub(crate) stop_after_ms: Option<u64>,
-    /// The plan is saved, and applied so much later.
+    /// The time in milliseconds between saving the plan and applying it; None if the run saves no plan.
     pub(crate) saved_for_ms: Option<u64>,
-    /// What another runner does meanwhile.
+    /// A second runner beside the first one; None if there is none.
     pub(crate) other: Option<Other>,
-    /// At which boundary that one dies.
+    /// The boundary at which the second runner dies, counted from 0; None if it does not die.
     pub(crate) other_crash_at: Option<u64>,
-    /// What a stranger does before it.
+    /// The act of a stranger before the run; None if there is none.
     pub(crate) meddling: Option<Meddling>,
-    /// A stranger changes something so long after the run began.
+    /// The time in milliseconds after which a stranger changes an object, from the start of the run; None if
+    /// no stranger does.
     pub(crate) meddles_after: Option<u64>,
-    /// After every so many writes of records the journal is taken for too long, and the state saved.
+    /// The number of appends after which the journal claims to be too long, so that the run saves the state
+    /// in between; None if it never does.
     pub(crate) grows_every: Option<u64>,
-    /// How many objects a stranger deletes at once.
+    /// The number of times that a stranger picks an object and deletes it, if `meddling` says so.
     pub(crate) deletes: usize,
-    /// What strangers have made by then, for whoever wants it.
+    /// The objects that strangers make right before the run, and that specs may take over.
     pub(crate) offers: Vec<Offer>,
-    /// A stranger deletes something that was on offer, so long after the run began.
+    /// The time in milliseconds after which a stranger deletes an offered object, from the start of the run;
+    /// None if no stranger does.
     pub(crate) withdraws: Option<u64>,
-    /// What is to be taken over is so by a command of its own, and not by the spec.
+    /// True if import commands before the run take the objects over, and not the spec.
     pub(crate) by_command: bool,
-    /// How long nobody runs afterwards.
+    /// The time in milliseconds after this run in which nobody runs.
     pub(crate) idle_ms: u64,
 }
 
-/// What an instance says about the others.
+/// The part of the spec that a chosen instance stands for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Narrow {
-    /// Only it, and what goes with it.
+    /// Only the instance, and the resources that go with it.
     Target,
-    /// All but it, and what goes with it.
+    /// Everything but the instance and the resources that go with it.
     Exclude,
 }
 
 /// A second runner.
 #[derive(Clone, Debug)]
 pub(crate) enum Other {
-    /// Starts after so long, and waits so long for the lock.
+    /// Starts `after_ms` after the first runner, and waits up to `wait_ms` for the lock.
     Waits { after_ms: u64, wait_ms: u64 },
-    /// The first one is stopped at a boundary, for so long; meanwhile the other takes over.
+    /// The first runner stands still for `for_ms`, at the first chance from boundary `at` on. Meanwhile the
+    /// second one takes over.
     TakesOver { at: u64, for_ms: u64 },
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Meddling {
-    /// Deletes one of our objects.
+    /// Deletes one or more of our objects.
     Deletes,
     /// Changes one of our objects.
     Changes,
@@ -459,7 +472,7 @@ pub(crate) enum Meddling {
     Makes,
 }
 
-/// All that happens.
+/// The whole course of a simulation: its harness, its store, and its runs in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     pub(crate) harness: Harness,
@@ -467,7 +480,7 @@ pub(crate) struct Schedule {
     pub(crate) runs: Vec<RunPlan>,
 }
 
-/// Where the state is kept.
+/// The kind of the store that keeps the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoreKind {
     /// The store in memory.
@@ -479,7 +492,7 @@ pub(crate) enum StoreKind {
 impl Schedule {
     pub(crate) fn draw(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
-        // The first numbers of close seeds are alike.
+        // Close seeds give similar first numbers, so the first number is the seed of the real stream.
         let mut rng = Rng::new(rng.next());
         let swarm = Rates::draw(&mut rng);
         let mut spec = Spec::draw(&mut rng);
@@ -506,7 +519,7 @@ impl Schedule {
         draw_details(seed, &mut runs);
         draw_order(seed, &mut runs);
         rare_faults::draw(seed, &mut runs);
-        // Many objects that are gone at once are a question that a person must answer.
+        // Plumb asks a person if many objects are gone at once.
         if runs.iter().all(|run| run.withdraws.is_none()) {
             let mut own = Rng::new(Rng::new(seed ^ 0xde1).next());
             for run in &mut runs {
@@ -520,7 +533,8 @@ impl Schedule {
     }
 }
 
-/// Outputs, references that are left out, and creates that are accepted, with dice of their own.
+/// Draws outputs, references that are left out, and the rate of accepted creates, from a random stream of its
+/// own.
 fn draw_details(seed: u64, runs: &mut [RunPlan]) {
     let mut rng = Rng::new(Rng::new(seed ^ 0x0b7).next());
     let outputs = rng.per_mille(300);
@@ -534,7 +548,8 @@ fn draw_details(seed: u64, runs: &mut [RunPlan]) {
     }
 }
 
-/// In which order disks are replaced, with dice of its own. People say it once, and seldom otherwise later.
+/// Draws the order in which disks are replaced, from a random stream of its own. One run in twenty deviates
+/// from the order of its schedule.
 fn draw_order(seed: u64, runs: &mut [RunPlan]) {
     let mut rng = Rng::new(Rng::new(seed ^ 0xf15).next());
     let first = rng.per_mille(250);
@@ -553,7 +568,8 @@ impl RunPlan {
         Some(format!("{}.u{unit}", harness.say("unit")))
     }
 
-    /// The instance is one of the spec, or one that may have left it.
+    /// Returns the part of the spec that the run is about, and the address of the instance. The address is in
+    /// the spec, or may have left it. None if the run is about the whole spec.
     pub(crate) fn narrowed(&self, harness: Harness) -> Option<(Narrow, String)> {
         let (narrow, at) = self.narrow?;
         let mut names: Vec<String> = self.spec.wanted(harness).into_keys().collect();
@@ -585,12 +601,12 @@ impl RunPlan {
         let (destroy, replaces) = (rng.per_mille(60), rng.per_mille(120));
         let parallelism = *rng.pick(&[1, 2, 4, 16]);
         let seed = rng.next();
-        // Dice of its own, so that what a seed draws beside it stays what it was.
+        // A random stream of its own, so that draws from it do not change the other draws of a seed.
         let mut own = Rng::new(seed ^ 0x9a7);
         let which = if own.per_mille(500) { Narrow::Target } else { Narrow::Exclude };
         let narrow = own.per_mille(150).then(|| (which, own.index(64)));
         let grows_every = own.per_mille(150).then(|| own.between(1, 6));
-        // Nobody looks for so long that what is only looked for seconds or an hour is forgotten.
+        // In an idle time of hours Plumb gives up whatever it looks for only for seconds or for an hour.
         let long = own.per_mille(100).then(|| own.between(1, 240) * HOUR_MS);
         let other_crash_at = own.per_mille(300).then(|| own.between(1, 90));
         let meddles_after = own.per_mille(500).then(|| own.below(20_000));

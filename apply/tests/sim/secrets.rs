@@ -1,4 +1,4 @@
-//! A secret of units, at the port, and that it is nowhere where it may not be.
+//! The secret of units, at the provider port, and the check that it stands nowhere where it must not.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,13 +11,13 @@ use crate::api_variant::Harness;
 use crate::rng::Rng;
 use crate::schedule::{RunPlan, Spec};
 
-/// What every secret begins with, and nothing else has in it.
+/// The text with which every secret begins, and which nothing else contains.
 const SESAME: &str = "open-sesame-";
 
-/// The variable that it is given in.
+/// The variable that holds the secret.
 const VARIABLE: &str = "sesame";
 
-/// Lets some of the schedules have a secret, which is another one now and then.
+/// Gives a secret to some of the schedules. Now and then a run gets another secret than the run before.
 pub(crate) fn draw(seed: u64, runs: &mut [RunPlan]) {
     let mut rng = Rng::new(Rng::new(seed ^ 0x5ec).next());
     if !rng.per_mille(200) {
@@ -31,7 +31,7 @@ pub(crate) fn draw(seed: u64, runs: &mut [RunPlan]) {
 }
 
 impl Spec {
-    /// The secret of each unit, where there is one.
+    /// Returns the secret that each unit has; None if the spec has no secret, or at the wire.
     pub(crate) fn secret_in(&self, harness: Harness) -> Option<String> {
         let number = self.secret.filter(|_| harness == Harness::Port)?;
         Some(format!("{SESAME}{number}"))
@@ -48,13 +48,13 @@ impl Spec {
         }
     }
 
-    /// What is given to the spec, as a person gives it.
+    /// Returns the variables as a person gives them.
     pub(crate) fn given(&self, harness: Harness) -> BTreeMap<Name, Given> {
         let given = self.secret_in(harness).map(|secret| (VARIABLE.into(), Given::Text(secret)));
         given.into_iter().collect()
     }
 
-    /// The same, as a run has it.
+    /// Returns the same variables as a run has them.
     pub(crate) fn variables(&self, harness: Harness) -> BTreeMap<Name, Datum> {
         let given = self.secret_in(harness).map(|secret| {
             let value = Value::string(secret.as_str());
@@ -64,7 +64,7 @@ impl Spec {
     }
 }
 
-/// Whether a secret stands in a text.
+/// Returns true if a text contains a secret.
 pub(crate) fn shows(text: &[u8]) -> bool {
     text.windows(SESAME.len()).any(|part| part == SESAME.as_bytes())
 }

@@ -1,7 +1,7 @@
-//! The serverless service as it looks from the wire: what a request asks for, and how answers look.
+//! The model of the serverless service at the wire: it reads requests, and writes answers.
 //!
-//! It keeps nothing itself: objects are the world's. It is made from the interface's description
-//! and shares no code with the service of this repository.
+//! The model has no objects of its own: it uses those of the simulated cloud. It is written from the
+//! description of the interface, and shares no code with the service of this repository.
 
 use engine::state::ObjectId;
 use engine::value::{Attributes, Value};
@@ -12,7 +12,7 @@ use crate::api_variant::{Harness, PUBLIC};
 use crate::cloud::{Cloud, Live};
 use crate::graphql;
 
-/// What a request asks for, in the world's words.
+/// A request in the words of the simulated cloud.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Asked {
     List(&'static str),
@@ -22,18 +22,18 @@ pub(crate) enum Asked {
     End(&'static str, ObjectId),
 }
 
-/// A request, understood.
+/// A request that the model has read.
 #[derive(Clone, Debug)]
 pub(crate) struct Understood {
     pub(crate) asked: Asked,
-    /// The alias of a GraphQL operation; none in REST.
+    /// The alias of a GraphQL operation; None for a REST request.
     pub(crate) alias: Option<String>,
 }
 
 const PATHS: [(&str, &str); 3] =
     [("networkvolumes", "disk"), ("templates", "image"), ("endpoints", "unit")];
 
-/// Understands a request. One that no client of this service sends is an error in words.
+/// Reads a request. Returns an error in words if no client of this service sends such a request.
 pub(crate) fn understand(request: &Request) -> Result<Understood, String> {
     let body: Json = match &request.body {
         Some(text) => serde_json::from_slice(text).map_err(|error| error.to_string())?,
@@ -71,7 +71,7 @@ fn understand_graphql(body: &Json) -> Result<Understood, String> {
         ("saveEndpoint", true) => {
             let input = document.arguments["input"].as_object().ok_or("no input")?;
             let mut sent = sent("unit", input);
-            // What is left out is reset.
+            // The service resets an attribute that the request leaves out.
             sent.insert_absent("disk_id".into(), Value::Null);
             sent.insert_absent("workers".into(), Value::Integer(3));
             match id(input) {
@@ -85,7 +85,7 @@ fn understand_graphql(body: &Json) -> Result<Understood, String> {
     Ok(Understood { asked, alias: Some(document.alias) })
 }
 
-/// What a body says of what the world knows.
+/// Returns the attributes of a request's body that the simulated cloud has, under the names of the cloud.
 fn sent(ty: &str, body: &Map<String, Json>) -> Attributes {
     let names: &[(&str, &str)] = match ty {
         "disk" => &[("name", "name"), ("size", "size"), ("dataCenterId", "zone")],
@@ -126,7 +126,7 @@ impl Understood {
         }
     }
 
-    /// A success that shows something.
+    /// Returns the answer for a success that shows `json`.
     pub(crate) fn shows(&self, json: &Json) -> Response {
         let status = if let Asked::Make(..) = self.asked { 201 } else { 200 };
         match (&self.alias, &self.asked) {
@@ -138,7 +138,7 @@ impl Understood {
         }
     }
 
-    /// A refusal.
+    /// Returns the answer for a refusal.
     pub(crate) fn refuses(&self, status: u16, message: &str) -> Response {
         match self.alias {
             Some(_) => body(200, &json!({ "data": null, "errors": [{ "message": message }] })),
@@ -146,7 +146,7 @@ impl Understood {
         }
     }
 
-    /// There is no such object.
+    /// Returns the answer for an object that does not exist.
     pub(crate) fn misses(&self) -> Response {
         match (&self.alias, &self.asked) {
             (Some(alias), Asked::Read(..)) => data(alias, &json!({ "endpoint": null })),
@@ -155,7 +155,7 @@ impl Understood {
         }
     }
 
-    /// An object as this API shows it. Each API has its own idea of an endpoint.
+    /// Returns an object as the API of the request shows it. REST and GraphQL show an endpoint differently.
     pub(crate) fn object(&self, cloud: &Cloud, id: &ObjectId, live: &Live) -> Json {
         let id = &*id.0;
         let name = live.name();
@@ -178,7 +178,7 @@ impl Understood {
     fn endpoint(&self, cloud: &Cloud, id: &str, live: &Live) -> Json {
         let volume = live.text("disk_id").unwrap_or("");
         let volumes: Vec<&str> = live.text("disk_id").into_iter().collect();
-        // The name gets an ending that nobody asked for.
+        // The service appends this ending to a name by itself.
         let name = format!("{} -fb", live.name());
         let mut shown = json!({
             "id": id, "name": name, "templateId": live.text("image_id").unwrap_or(PUBLIC),
@@ -205,7 +205,8 @@ impl Understood {
     }
 }
 
-/// What the service refuses, beyond what the world does.
+/// Returns the status and the message of a refusal that only the service gives, and not the simulated cloud;
+/// None if the service accepts the request.
 pub(crate) fn refusal(cloud: &Cloud, asked: &Asked) -> Option<(u16, &'static str)> {
     let used = |id: &ObjectId, name: &str| {
         cloud.objects.values().any(|live| live.text(name) == Some(&*id.0))
@@ -254,7 +255,7 @@ fn data(alias: &str, json: &Json) -> Response {
     body(200, &json!({ "data": { alias: json } }))
 }
 
-/// What a spec of this harness calls a type, for those who look a request up in a plan.
+/// Returns the name that a spec at the wire has for a type of the simulated cloud.
 pub(crate) fn name_of(ty: &str) -> &str {
     Harness::Http.say(ty)
 }

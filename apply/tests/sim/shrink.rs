@@ -1,14 +1,15 @@
-//! Makes a failing schedule small: fewer faults, then fewer resources, then fewer runs.
+//! Shrinking of a failing schedule: first the simpler harness and store, then fewer runs, then fewer faults
+//! and smaller specs.
 
 use crate::api_variant::Harness;
 use crate::bugs::Bug;
 use crate::schedule::{Schedule, StoreKind};
 use crate::simulation::simulate;
 
-/// Tries at most so many schedules.
+/// The largest number of schedules that shrinking tries.
 const TRIES: usize = 400;
 
-/// The smallest schedule found that still fails.
+/// Returns the smallest schedule found that still fails.
 pub(crate) fn shrink(schedule: &Schedule, bug: Option<Bug>) -> Schedule {
     let mut best = schedule.clone();
     let mut tries = 0;

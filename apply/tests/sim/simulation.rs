@@ -1,4 +1,5 @@
-//! A schedule, run: its runs one after the other, over one world and one store, and who else acts then.
+//! The simulation of a schedule: its runs one after the other over one cloud and one store, with strangers,
+//! second runners and power cuts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,10 +23,10 @@ use crate::runner::Runner;
 use crate::schedule::{Meddling, Other, RunPlan, Schedule, Spec};
 use crate::tickets;
 
-/// Longer than all that can happen in one schedule: what still runs then is stuck.
+/// A time longer than all that can happen in one schedule: a run that has not ended by then is stuck.
 const STUCK: Duration = Duration::from_hours(200 * 24);
 
-/// What one simulation showed.
+/// The result of one simulation. The lines of the trace are empty unless they were asked for.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) violations: Vec<String>,
@@ -34,7 +35,7 @@ pub(crate) struct Outcome {
     pub(crate) lines: Vec<String>,
 }
 
-/// How a run ended.
+/// The end of a run.
 pub(crate) enum End {
     Done(Box<Report>, Arc<Plan>),
     Refused(String),
@@ -42,7 +43,7 @@ pub(crate) enum End {
     Crashed,
 }
 
-/// Runs a schedule in a runtime and a time of its own.
+/// Runs a schedule in a runtime and a virtual time of its own.
 pub(crate) fn simulate(schedule: &Schedule, bug: Option<Bug>, verbose: bool) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -75,9 +76,9 @@ pub(crate) struct Simulation {
     pub(crate) cloud: Shared,
     pub(crate) store: Place,
     pub(crate) bug: Option<Bug>,
-    /// Whether any of its specs has a secret.
+    /// True if any spec of the schedule has a secret.
     pub(crate) has_secret: bool,
-    /// Specs that were read: each is read once, however many runs it has.
+    /// The specs that were parsed. Each is parsed once, even if several runs have it.
     pub(crate) prepared: std::sync::Mutex<Vec<(Spec, Prepared)>>,
 }
 
@@ -90,7 +91,7 @@ impl Simulation {
             }
             lock(&self.cloud).note(format_args!("run {number}"));
             self.one(number, run).await;
-            // What was aborted is dropped when the runtime comes by.
+            // The runtime drops aborted work only when it gets a turn.
             sleep(Duration::from_millis(1)).await;
             invariants::after_run(self, number).await;
             sleep(Duration::from_millis(run.idle_ms)).await;
@@ -102,7 +103,8 @@ impl Simulation {
         self.finale(&last).await;
     }
 
-    /// A stranger is at work: where a plan is being carried out, on what that updates.
+    /// Lets a stranger make, change or delete objects. If a plan is given, the stranger chooses objects that
+    /// the plan updates, if there are any.
     fn meddle(&self, run: &RunPlan, meddling: Meddling, plan: Option<&Plan>) {
         let mut rng = Rng::new(run.seed ^ 0x5eed);
         let mut cloud = lock(&self.cloud);
@@ -156,7 +158,7 @@ impl Simulation {
         });
     }
 
-    /// One of the runners of a run, with dice of its own.
+    /// Returns one of the runners of a run, with random numbers of its own.
     fn runner(&self, number: usize, run: &RunPlan, salt: u64) -> Runner {
         let mut runner = Runner::new(number, &self.cloud, &run.spec, run.seed ^ salt);
         runner.rates = run.rates.clone();
@@ -239,7 +241,7 @@ impl Simulation {
         tokio::join!(one, two, withdraws, meddles);
     }
 
-    /// A process that died may have died with its machine.
+    /// Cuts the power after a process died, in 70% of the cases in which the state is on a disk.
     fn lose_power(&self, run: &RunPlan) {
         let mut rng = Rng::new(run.seed ^ 0xc0);
         if let Place::Disk(disk) = &self.store
@@ -248,7 +250,8 @@ impl Simulation {
             let cloud = &mut *lock(&self.cloud);
             cloud.note("the power is cut");
             cloud.count("power cuts");
-            // What nobody was told to be durable may be gone: calls, a serial, a whole first state.
+            // Whatever the store has not confirmed as durable may be gone: calls, a serial, a whole first
+            // state.
             cloud.last.clone_from(&cloud.told);
             cloud.was_cut = true;
             disk.cut(&mut rng);

@@ -1,5 +1,5 @@
-//! A runner's side of the store: every write can fail, written or not, and what became durable is
-//! booked, so that calls can be held against it.
+//! A layer around the store of a runner. Every write can fail, written or not. The layer notes what became
+//! durable, so that calls can be checked against it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::cloud::lock;
 use crate::one_run::EPOCH_MS;
 use crate::runner::Runner;
 
-/// See the module.
+/// The layer around a store, see the module.
 pub(crate) struct StoreSpy {
     pub(crate) store: Box<dyn Store>,
     pub(crate) runner: Arc<Runner>,
@@ -24,15 +24,17 @@ struct DeskHeld {
     held: Box<dyn LockedStore>,
     runner: Arc<Runner>,
     broken: bool,
-    /// The number of the next call, by what was read and appended.
+    /// The number of the next call, from the records that were loaded and appended.
     next_call: u64,
-    /// How often something was appended, and how large the journal is said to be since.
+    /// The number of appends so far.
     appends: u64,
+    /// The size of the journal in bytes that the store claims; None if it shows the real size.
     said_bytes: Option<u64>,
 }
 
 impl DeskHeld {
-    /// Whether a write fails, and if so whether it was written all the same.
+    /// Draws whether a write fails. Returns None if it succeeds, true if it is written although it fails, and
+    /// false if nothing is written.
     fn fails(&mut self, what: &str) -> Option<bool> {
         let rates = &self.runner.rates;
         let written = if self.runner.strikes("write_fails", rates.write_fails) {
@@ -48,13 +50,13 @@ impl DeskHeld {
         Some(written)
     }
 
-    /// A whole state is durable.
+    /// Notes that a whole state is durable.
     fn told(&self, snapshot: &Snapshot) {
         let state = (snapshot.lineage.clone(), snapshot.serial, snapshot.next_call);
         lock(&self.runner.cloud).told = Some(state);
     }
 
-    /// Records are durable, and with them all that came before them.
+    /// Notes that records are durable, and all records before them.
     fn told_records(&mut self, records: &[Record]) {
         self.next_call = after(self.next_call, records);
         if let Some((_, _, next_call)) = &mut lock(&self.runner.cloud).told {
@@ -62,8 +64,8 @@ impl DeskHeld {
         }
     }
 
-    /// Every so often the journal is said to have grown so much that the state is saved in between;
-    /// more each time, as it takes ever more.
+    /// Counts an append. After every `grows_every` appends the journal claims a size at which the run saves
+    /// the state in between. The size triples each time, because the run's limit grows with each save.
     fn grow(&mut self) {
         self.appends += 1;
         let Some(every) =
@@ -75,7 +77,7 @@ impl DeskHeld {
         self.said_bytes = Some(5_000_000 * 3_u64.pow(times));
     }
 
-    /// No step begins once the run was asked to stop.
+    /// Checks that no call starts after the run was asked to stop.
     fn heeds(&self, records: &[Record]) {
         let Some(stopped) = *self.runner.stopped_ms.lock().unwrap() else { return };
         for record in records {
@@ -94,7 +96,7 @@ impl DeskHeld {
     }
 }
 
-/// The number of the next call once records are folded.
+/// Returns the number of the next call after these records.
 fn after(next_call: u64, records: &[Record]) -> u64 {
     let next = |record: &Record| match record {
         Record::Started(started) => started.call.0 + 1,
@@ -128,7 +130,7 @@ impl Store for StoreSpy {
         if !lock(&self.runner.cloud).asked_for.is_empty()
             && let Some(mut snapshot) = loaded.snapshot.clone()
         {
-            // What does not fold is told by whoever runs.
+            // The run itself reports records that do not fold.
             let folds = loaded.records.iter().all(|record| snapshot.fold(record).is_ok());
             if folds {
                 lock(&self.runner.cloud).take_over_what(&snapshot);
@@ -228,7 +230,7 @@ impl LockedStore for DeskHeld {
     }
 }
 
-/// Records in a word each.
+/// Returns one word for each record, for the trace.
 fn words(records: &[Record]) -> String {
     let word = |record: &Record| match record {
         Record::RunOpened { .. } => "opened".to_owned(),

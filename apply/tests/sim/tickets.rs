@@ -1,7 +1,8 @@
-//! Tickets: objects whose ids their specs choose, at the port.
+//! Tickets: objects at the provider port whose ids their specs choose.
 //!
-//! Like keys they take effect soon or never, for an id passes from one to the next: a late delete would
-//! hit the next bearer. Unlike a key a ticket is read by its id, and what is in it can be changed.
+//! Like keys they take effect soon or never, because an id passes from one ticket to the next: a late delete
+//! would hit the next ticket with that id. Unlike a key, a ticket is read by its id, and its attributes can
+//! be changed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,15 +12,15 @@ use crate::keys::Drawn;
 use crate::rng::Rng;
 use crate::schedule::{RunPlan, Spec, Wanted};
 
-/// What the type is called.
+/// The name of the type.
 pub(crate) const TYPE: &str = "ticket";
 
 const ZONES: [&str; 2] = ["eu", "us"];
 
-/// The tickets that a spec wants: their ids, of which no two are alike, and their zones.
+/// The tickets that a spec wants: their ids and their zones. No two ids are equal.
 pub(crate) type Tickets = BTreeMap<u8, (&'static str, &'static str)>;
 
-/// Lets some of the schedules have tickets, with dice of their own.
+/// Gives tickets to some of the schedules, from a random stream of its own.
 pub(crate) fn draw(seed: u64, runs: &mut [RunPlan]) {
     let mut rng = Rng::new(Rng::new(seed ^ 0x71c).next());
     if !rng.per_mille(200) {

@@ -1,5 +1,5 @@
-//! The harness at the wire: the real HTTP provider speaks to the model of the service, and everything
-//! that may go wrong between the two does.
+//! The harness at the wire: the real HTTP provider speaks to the model of the service, and faults strike
+//! between the two.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,22 +25,22 @@ use crate::port::Wire as OnTheWire;
 use crate::runner::Runner;
 use crate::service::{self, Asked, Understood, body, empty, page};
 
-/// How long a template is taken for used after its last use.
+/// The longest time for which a template counts as used after an endpoint let go of it, in milliseconds.
 const USED_MS: u64 = 20_000;
 
 tokio::task_local! {
-    /// The call at the port that requests are made for.
+    /// The call at the provider port for which the provider sends requests.
     static CALL: Arc<Made>;
 }
 
-/// A call at the port, and what became of it at the wire.
+/// A call at the provider port, and what became of its requests.
 struct Made {
     asking: Asking,
-    /// Whether a request of it may have had an effect.
+    /// True if a request of the call may have had an effect.
     arrived: AtomicBool,
 }
 
-/// The provider of a runner.
+/// Returns the HTTP provider of a runner, which sends over the runner's line.
 pub(crate) fn provider(runner: &Arc<Runner>, bug: Option<Bug>) -> Overseen {
     let environment = |name: &str| match name {
         "PLUMB_SERVERLESS_API_KEY" => Some("a key".to_owned()),
@@ -56,13 +56,13 @@ pub(crate) fn provider(runner: &Arc<Runner>, bug: Option<Bug>) -> Overseen {
     Overseen { runner: runner.clone(), inner }
 }
 
-/// The real provider, with who calls it noted beside each call.
+/// The real provider of a runner. It notes for each request which call at the port the request is for.
 pub(crate) struct Overseen {
     runner: Arc<Runner>,
     inner: HttpProvider,
 }
 
-/// A process that stands still gets no leave before it wakes.
+/// The send permit of a call at the port. A process that stands still gets it only after it goes on.
 struct Awake<'a> {
     runner: &'a Runner,
     permit: &'a dyn SendPermit,
@@ -145,7 +145,7 @@ fn word(method: Method) -> &'static str {
     }
 }
 
-/// A failure of a server or of the way to it, which says nothing about the request.
+/// A failure of the server or of the way to it. It does not tell whether the request took effect.
 #[derive(Clone, Copy, Debug)]
 enum Noise {
     Lost,
@@ -233,7 +233,7 @@ impl Line {
         })
     }
 
-    /// What a list shows, which may be old, incomplete, or show something twice.
+    /// Returns the objects that a list shows. The list may lag, leave objects out, or show an object twice.
     fn listed(&self, ty: &str, asked: &Understood) -> Json {
         let runner = &*self.0;
         let ago = runner.behind_ms();
@@ -313,7 +313,7 @@ impl Line {
             made.arrived.store(true, Ordering::Relaxed);
             return noise.answer(asked);
         }
-        // Some answers do not show what was made.
+        // Some answers do not show the object.
         if answer.status < 300 && asked.alias.is_none() && runner.strikes("bare", runner.rates.bare)
         {
             runner.note("  bare");
@@ -323,8 +323,8 @@ impl Line {
         Ok(answer)
     }
 
-    /// What can only be told at the wire: a request is what its call asked for, and goes out again
-    /// only if nothing came of it.
+    /// Checks what only the wire can show: a request is the one that its call asks for, and it is not sent
+    /// again after it may have had an effect.
     fn hold_against(&self, words: &str, asked: &Understood, made: &Made, sent: &Attributes) {
         let who = format!("r{}: {words}", self.0.number);
         let mut cloud = lock(&self.0.cloud);
@@ -349,7 +349,8 @@ impl Line {
         }
     }
 
-    /// What goes wrong before anything can have happened.
+    /// Draws the faults that strike before a request can have an effect. Returns the answer, or None if no
+    /// such fault strikes.
     fn refused_before(&self, asked: &Understood) -> Option<Result<Response, Broken>> {
         let runner = &*self.0;
         if runner.strikes("not_sent", runner.rates.not_sent) {
@@ -377,7 +378,7 @@ impl Line {
         None
     }
 
-    /// What happens, and the answer as it is at that moment.
+    /// Executes a request, and returns the answer with the object as it is at that moment.
     fn effect(
         &self,
         cloud: &mut Cloud,
@@ -405,7 +406,8 @@ impl Line {
         }
     }
 
-    /// What an endpoint let go of is let go of a moment later.
+    /// Makes the service slow to let go: a drained endpoint keeps its pods, and an image that an endpoint no
+    /// longer names still counts as used, for a while.
     fn linger(&self, cloud: &mut Cloud, id: &ObjectId, before: &crate::cloud::Live) {
         if &*before.ty != "unit" {
             return;
@@ -427,7 +429,7 @@ impl Line {
     }
 }
 
-/// A request as the world takes it.
+/// Returns a request in the form that the simulated cloud executes.
 fn request(
     asked: &Understood,
     asking: &Asking,

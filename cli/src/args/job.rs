@@ -1,4 +1,4 @@
-//! What can be typed after `plumb job`.
+//! The arguments of `plumb job`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -55,7 +55,7 @@ pub(crate) enum Job {
     Logs(Logs),
 }
 
-/// Whose queue.
+/// The endpoint of a command about jobs.
 #[derive(Debug, Args)]
 pub(crate) struct Target {
     /// The address of an endpoint in the state, such as endpoint.chat, or an endpoint's id
@@ -75,7 +75,7 @@ pub(crate) struct All {
     pub(crate) json: bool,
 }
 
-/// What is done to one job.
+/// The arguments of the commands about one job.
 #[derive(Debug, Args)]
 pub(crate) struct One {
     #[command(flatten)]
@@ -96,12 +96,12 @@ pub(crate) struct Status {
     /// Wait for its end
     #[arg(long)]
     pub(crate) wait: bool,
-    /// How long to wait at most, such as 30s or 5m
+    /// The longest time to wait, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "wait")]
     pub(crate) timeout: Option<Duration>,
 }
 
-/// What is submitted.
+/// The job to submit, and its options.
 #[derive(Debug, Args)]
 pub(crate) struct Input {
     /// The input, as JSON; - reads it from stdin
@@ -113,10 +113,10 @@ pub(crate) struct Input {
     /// An address that the service tells when the job has ended
     #[arg(long, value_name = "URL")]
     pub(crate) webhook: Option<String>,
-    /// How long the job may run once a worker has it: 5s to 7 days
+    /// The longest time that the job may run once a worker has it: 5s to 7 days
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) execution_timeout: Option<Duration>,
-    /// After how long the job is deleted, whatever it does then: 10s to 7 days
+    /// The time after which the job is deleted, even while it runs: 10s to 7 days
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) ttl: Option<Duration>,
     /// Object storage for the worker: a file with a JSON object of accessId, accessSecret,
@@ -145,7 +145,7 @@ pub(crate) struct Submit {
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) submit: Submit,
-    /// How long to wait for the job's end, such as 30s or 5m; the job itself goes on
+    /// The longest time to wait for the job's end, such as 30s or 5m; the job itself goes on
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
     /// Submit with /runsync: takes up to 20 MB, and its result is kept for a minute only

@@ -1,5 +1,4 @@
-//! What can be typed: the commands, their options, and their help. Each family of commands is a
-//! file.
+//! The command line: the commands, their options, and their help. Each family of commands is a file.
 
 pub(crate) mod job;
 mod plans;
@@ -49,7 +48,7 @@ pub(crate) struct Cli {
     )]
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) base: PathBuf,
-    /// When to colour; the variable `NO_COLOR` is respected
+    /// The use of colour; the variable `NO_COLOR` is respected
     #[arg(
         long,
         global = true,
@@ -71,7 +70,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// When to colour.
+/// The use of colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     /// On a terminal
@@ -208,7 +207,7 @@ pub(crate) enum Command {
         after_help = "Examples:\n  plumb completions bash > ~/.local/share/bash-completion/completions/plumb\n  plumb completions fish > ~/.config/fish/completions/plumb.fish"
     )]
     Completions {
-        /// For which shell
+        /// The shell
         #[arg(value_enum)]
         shell: Shell,
     },

@@ -1,4 +1,4 @@
-//! What can be typed after the commands that make a plan, or run one.
+//! The arguments of the commands that make a plan or run one.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::shared::{FolderArg, Form, Pace, PlanForm, PolicyArgs, Selection, SpecArgs, duration};
 
-/// What every command takes that makes whatever plan is asked for.
+/// The options of the commands that make any kind of plan.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Planning")]
 pub(crate) struct Planning {
@@ -32,7 +32,7 @@ pub(crate) struct Planning {
 }
 
 impl Planning {
-    /// Returns how the spec is resolved.
+    /// Returns the options for resolving the spec.
     pub(crate) fn spec(&self) -> SpecArgs {
         SpecArgs { policies: self.policy.policies.clone(), ..self.selection.spec.clone() }
     }
@@ -132,7 +132,7 @@ pub(crate) struct Apply {
     pub(crate) planning: Planning,
 }
 
-/// How a run is confirmed and shown.
+/// The options for confirming and showing a run.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Running {
     /// Do not ask
@@ -146,8 +146,8 @@ pub(crate) struct Running {
     pub(crate) steps: bool,
 }
 
-/// `plumb destroy`. Its plan is to take everything away: there is nothing to choose, but what of
-/// it, so it does not know the options that would ask for another plan.
+/// `plumb destroy`. Its plan always deletes everything, or a chosen part of that, so it has no options that
+/// would ask for another plan.
 #[derive(Debug, Args)]
 pub(crate) struct Destroy {
     #[command(flatten)]
@@ -166,7 +166,7 @@ pub(crate) struct Destroy {
 }
 
 impl Destroy {
-    /// The plan that it asks for.
+    /// Returns the options of the plan that the command makes.
     pub(crate) fn planning(&self) -> Planning {
         Planning {
             selection: self.selection.clone(),
@@ -179,8 +179,8 @@ impl Destroy {
     }
 }
 
-/// `plumb drift`. It looks at what is live and changes nothing, so it has no options of another
-/// plan, nor of a run.
+/// `plumb drift`. It reads the live objects and changes nothing, so it has no options of other plans or of a
+/// run.
 #[derive(Debug, Args)]
 pub(crate) struct Drift {
     #[command(flatten)]
@@ -195,7 +195,7 @@ pub(crate) struct Drift {
 }
 
 impl Drift {
-    /// The plan that it asks for.
+    /// Returns the options of the plan that the command makes.
     pub(crate) fn planning(&self) -> Planning {
         Planning { selection: self.selection.clone(), refresh_only: true, ..Planning::default() }
     }
@@ -204,13 +204,13 @@ impl Drift {
 /// `plumb import`.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// Which resource of the spec it becomes
+    /// The address of the resource in the spec
     pub(crate) address: String,
-    /// Its id, as the API shows it
+    /// The id of the object, as the API shows it
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) spec: SpecArgs,
-    /// How long to wait for another run to end, such as 30s or 5m
+    /// The longest time to wait for another run to end, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s", hide_default_value = true)]
     pub(crate) lock_timeout: Duration,
 }
@@ -237,7 +237,7 @@ pub(crate) struct Adopt {
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) spec: SpecArgs,
-    /// How long to wait for another run to end, such as 30s or 5m
+    /// The longest time to wait for another run to end, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s", hide_default_value = true)]
     pub(crate) lock_timeout: Duration,
 }

@@ -1,4 +1,4 @@
-//! What can be typed after `plumb serve`.
+//! The arguments of `plumb serve`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use clap::{Args, Subcommand, ValueHint};
 pub(crate) struct Serve {
     #[command(subcommand)]
     pub(crate) command: Option<ServeCommand>,
-    /// Where to listen [default: 127.0.0.1, and the port of the last time or a free one]
+    /// The address to listen on [default: 127.0.0.1, and the port of the last time or a free one]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,
     #[command(flatten)]

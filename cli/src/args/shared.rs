@@ -1,4 +1,4 @@
-//! What several commands take, and how it is read.
+//! The arguments that several commands have, and their parsers.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Args, ValueEnum, ValueHint};
 
-/// Only a folder.
+/// The argument of a command that takes only a folder.
 #[derive(Debug, Args)]
 pub(crate) struct FolderArg {
     /// The folder of the spec
@@ -28,18 +28,19 @@ pub(crate) struct SpecArgs {
     /// Use the service on this machine, whatever the spec and the environment say
     #[arg(long, help_heading = "Variables")]
     pub(crate) local: bool,
-    /// True for a command that looks at a spec without values: a variable that has none counts as not known.
+    /// True for a command that looks at a spec without values: a variable without a value counts as unknown.
     #[arg(skip)]
     pub(crate) unset: bool,
     /// The policy folders of commands that take [`PolicyArgs`].
     #[arg(skip)]
     pub(crate) policies: Vec<PathBuf>,
-    /// True for a command that asks for objects of all types, whatever the spec has; it works without a spec, too.
+    /// True for a command that asks for objects of all types, whatever types the spec has. Such a command
+    /// also works without a spec.
     #[arg(skip)]
     pub(crate) all_types: bool,
 }
 
-/// Policies beside those of the spec.
+/// The policies that are added to those of the spec.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PolicyArgs {
     /// Hold the plan against the policies in the *.toml files of this folder, too
@@ -47,8 +48,8 @@ pub(crate) struct PolicyArgs {
     pub(crate) policies: Vec<PathBuf>,
 }
 
-/// Which resources a plan is about, and with what values: what every command takes that compares
-/// a spec with what is live.
+/// The resources that a plan is about, and the values of variables: the options of every command that
+/// compares a spec with the live objects.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Selection {
     #[command(flatten)]
@@ -62,24 +63,24 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Whether it may leave something out.
+    /// Returns true if the selection may leave resources out.
     pub(crate) fn is_narrowed(&self) -> bool {
         !self.target.is_empty() || !self.exclude.is_empty()
     }
 }
 
-/// How a run goes about it.
+/// The options for the calls of a run and for its lock.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Pace {
-    /// How many calls may be under way at once
+    /// The maximum number of calls under way at once
     #[arg(long, value_name = "N", value_parser = parallelism, help_heading = "Planning")]
     pub(crate) parallelism: Option<usize>,
-    /// How long to wait for another run to end, such as 30s or 5m
+    /// The longest time to wait for another run to end, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s", hide_default_value = true, help_heading = "Planning")]
     pub(crate) lock_timeout: Duration,
 }
 
-/// How a plan is printed.
+/// The format of a printed plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PlanFormat {
     /// For people
@@ -90,10 +91,10 @@ pub(crate) enum PlanFormat {
     Json,
 }
 
-/// How to print a plan.
+/// The options for printing a plan.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct PlanForm {
-    /// How to print it
+    /// The output format
     #[arg(long, value_enum, default_value_t = PlanFormat::Text)]
     format: PlanFormat,
     /// The same as --format json
@@ -105,16 +106,16 @@ pub(crate) struct PlanForm {
 }
 
 impl PlanForm {
-    /// The format, whichever way it was said.
+    /// Returns the format, from `--format` or from `--json`.
     pub(crate) fn format(&self) -> PlanFormat {
         if self.json { PlanFormat::Json } else { self.format }
     }
 }
 
-/// Text or JSON.
+/// The options for printing text or JSON.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Form {
-    /// How to print it
+    /// The output format
     #[arg(long, value_enum, default_value_t = FormName::Text)]
     format: FormName,
     /// The same as --format json
@@ -123,13 +124,13 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// Whether to print JSON.
+    /// Returns true if the output is JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.json || self.format == FormName::Json
     }
 }
 
-/// Text or JSON.
+/// The format of other output: text or JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FormName {
     /// For people
@@ -138,8 +139,8 @@ enum FormName {
     Json,
 }
 
-/// Reads `NAME=VALUE`. What is wrong with it is said without it: where the name is missing, it may be
-/// nothing but a secret, and messages about usage end up in logs.
+/// Reads `NAME=VALUE`. A message about a mistake does not repeat the argument: if the name is missing, all of
+/// it may be a secret, and messages about wrong usage end up in logs.
 #[derive(Clone, Copy)]
 struct Assignment;
 

@@ -1,4 +1,4 @@
-//! What can be typed after the commands that show or edit what Plumb keeps.
+//! The arguments of the commands that show or edit the state.
 
 use std::path::PathBuf;
 
@@ -41,7 +41,7 @@ pub(crate) enum State {
         after_help = "Examples:\n  plumb state show value.a\n  plumb state show 'value.a[eu]' --json"
     )]
     Show {
-        /// Which resource
+        /// The address of the resource
         address: String,
         #[command(flatten)]
         form: Form,
@@ -56,7 +56,7 @@ pub(crate) enum State {
         after_help = "Examples:\n  plumb state migrate --from file\n  plumb state migrate --from old.toml\n\nChange `[state]` in the spec first; old.toml holds the previous block. The old place is marked as left, and nothing in it is removed."
     )]
     Migrate {
-        /// Where it was: `file`, or a TOML file with the `[state]` block of before
+        /// The previous place: `file`, or a TOML file with the previous `[state]` block
         #[arg(long, value_name = "PLACE", value_hint = ValueHint::FilePath)]
         from: String,
     },
@@ -77,7 +77,7 @@ pub(crate) enum State {
     /// Forget objects; they stay where they are
     #[command(after_help = "Examples:\n  plumb state rm value.a 'value.b[eu]'")]
     Rm {
-        /// Which resources
+        /// The addresses of the resources
         #[arg(required = true)]
         addresses: Vec<String>,
     },
@@ -96,7 +96,7 @@ pub(crate) enum State {
         after_help = "Examples:\n  plumb state pull > state.json\n  plumb state pull --serial 41 > state.json\n\nThe state holds no secret in clear, but the key of its fingerprints: keep it to yourself."
     )]
     Pull {
-        /// An older one that is kept: `plumb state history` lists them
+        /// An older state that is kept: `plumb state history` lists their serials
         #[arg(long, value_name = "SERIAL")]
         serial: Option<u64>,
     },
@@ -125,7 +125,7 @@ pub(crate) enum State {
 /// `plumb resolve`.
 #[derive(Debug, Args)]
 pub(crate) struct Resolve {
-    /// Which resource; without one, what is in doubt is shown
+    /// The address of the resource; without one, all calls in doubt are shown
     pub(crate) address: Option<String>,
     /// The object with this id is the one
     #[arg(long, value_name = "ID", requires = "address", conflicts_with = "absent")]
@@ -136,7 +136,7 @@ pub(crate) struct Resolve {
     /// Take that as said, without looking whether an object is there whose id is known
     #[arg(long, requires = "absent")]
     pub(crate) force: bool,
-    /// Which call, where several are in doubt about the resource
+    /// The number of the call, if several calls about the resource are in doubt
     #[arg(long, value_name = "CALL", requires = "address")]
     pub(crate) call: Option<CallId>,
     #[command(flatten)]

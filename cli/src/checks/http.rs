@@ -1,5 +1,6 @@
-//! The request of a check or a look-up: one GET, without redirects, with a bound on time and size. A secret in it
-//! goes to no host that only the spec names, and the key to none but the service, where the check asks for it.
+//! The request of a check or a look-up: one GET, without redirects, with limits on time and size. A secret in
+//! the request is not sent to a host that only the spec names. The key is sent only to the service, and only
+//! if the check asks for that.
 
 use std::time::Duration;
 
@@ -14,11 +15,11 @@ use super::{Fetched, World, fetched, job, shape};
 use crate::environment;
 use crate::error::chain;
 
-/// The largest answer that is looked at, in bytes.
+/// The maximum number of bytes that are read of an answer.
 const BODY_MAX: usize = 1 << 20;
 
 impl World<'_> {
-    /// Fetches what `http` stands for: `status`, `body`, and `json` where the body is JSON.
+    /// Sends the request that `http` describes. Returns `status`, `body`, and `json` if the body is JSON.
     pub(super) async fn request(&self, datum: &Datum, live: &Live) -> Result<Fetched, String> {
         let (mut request, with_key) = asked(datum)?;
         let secret = request.secret;
@@ -38,7 +39,7 @@ impl World<'_> {
     }
 }
 
-/// The message of a request with a key that is not sent.
+/// The message for a request with a key that is not sent.
 const NO_KEY: &str = "nothing is sent: `key = true` is for the addresses of the serverless service, such as `base_url` of \
                       an endpoint of this spec";
 
@@ -48,7 +49,7 @@ fn header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
     Some((name.parse().ok()?, value))
 }
 
-/// Reads a request as a check asks for it, and if it bears the key of the service.
+/// Reads the request of a check. Returns the request, and true if it carries the key of the service.
 fn asked(datum: &Datum) -> Result<(Get, bool), String> {
     let entries = datum.value.as_map().ok_or("`http` is a table with `url`")?;
     shape::known_keys("http", entries.keys().map(|key| &**key))?;
@@ -68,7 +69,7 @@ fn asked(datum: &Datum) -> Result<(Get, bool), String> {
 pub(crate) struct Get {
     pub(crate) url: reqwest::Url,
     pub(crate) headers: HeaderMap,
-    /// True if a secret is in it.
+    /// True if the request holds a secret.
     pub(crate) secret: bool,
     pub(crate) timeout: Duration,
 }
@@ -76,7 +77,7 @@ pub(crate) struct Get {
 /// The answer to a request.
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// `status`, `body`, and `json` where the body is JSON.
+    /// A map of `status`, `body`, and `json` if the body is JSON.
     pub(crate) value: Value,
 }
 
@@ -108,14 +109,14 @@ fn answer(status: u16, body: String) -> Answer {
     Answer { status, value }
 }
 
-/// Returns true if a secret may stand in this address: a spec may come from somebody else, and goes by the
-/// rule that holds for the addresses of providers.
+/// Returns true if a secret may be sent to this address. The spec may come from someone else, so the rule for
+/// the addresses of providers applies.
 fn may_have_secret(url: &reqwest::Url, allowed: &AllowedHosts) -> bool {
     url.host_str().is_some_and(|host| is_loopback(host) || allowed.allows_at(url.scheme(), host))
 }
 
-/// Returns the message of a request that is not sent. The host may itself be made of the secret, so it is
-/// not named.
+/// Returns the message for a request that is not sent. It does not name the host, which may be made of the
+/// secret.
 fn kept_back() -> String {
     "nothing is sent: the request holds a secret, and only the spec names its host; if you trust \
      it, set PLUMB_ALLOWED_HOSTS to that host, and to http:// and that host for an address without \
@@ -124,7 +125,7 @@ fn kept_back() -> String {
 }
 
 async fn get(url: reqwest::Url, headers: HeaderMap) -> Result<(u16, Vec<u8>), String> {
-    // An error says that one was chosen before, which is as good.
+    // An error here says that a TLS implementation was chosen before, so it is ignored.
     drop(rustls::crypto::ring::default_provider().install_default());
     let client = reqwest::Client::builder()
         .no_proxy()

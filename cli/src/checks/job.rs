@@ -1,4 +1,4 @@
-//! The job of a check: submitted, waited for with a bound, and turned into what `job` stands for.
+//! The job of a check: it is submitted, waited for within a time limit, and turned into the value of `job`.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::bounded_request::{self, Sent};
 use crate::error::CommandError;
 use crate::jobs::{self, Bounds, Early, Ended, Telling};
 
-/// A job as a check asks for it.
+/// The description of a job in a check.
 struct Asked {
     endpoint: String,
     submission: Submission,
@@ -27,7 +27,7 @@ struct Asked {
 }
 
 impl World<'_> {
-    /// Runs the job of a check. The inner error is one of the check, the outer one ends them all.
+    /// Runs the job of a check. An inner error fails the check, an outer error ends all checks.
     pub(super) async fn job(
         &self,
         name: &Name,
@@ -82,7 +82,7 @@ impl World<'_> {
     }
 }
 
-/// Returns the value of `job` in the assertion. Every attribute is there; one that is not known is null.
+/// Returns the value of `job` in the assertion. It has every attribute; an unknown one is null.
 fn value(job: &Job) -> Value {
     let json = |raw: &Option<Box<RawValue>>| {
         let parsed = raw.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok());
@@ -112,7 +112,7 @@ fn asked(datum: &Datum) -> Result<Asked, String> {
     Ok(Asked { endpoint: endpoint.to_owned(), submission, timeout: timeout(entries)?, secrets })
 }
 
-/// The bound of a fetch.
+/// Returns the time limit of a job or request.
 pub(super) fn timeout(entries: &Attributes) -> Result<Duration, String> {
     match entries.get("timeout") {
         None | Some(Value::Null) => Ok(TIMEOUT),
@@ -130,7 +130,7 @@ fn said(error: &provider_port::Error) -> String {
     }
 }
 
-/// Returns the message for a job that the service did not take in time, and does not get.
+/// Returns the message for a job that was not submitted within the time limit.
 fn not_taken(timeout: Duration) -> String {
     format!("the service did not take the job within {}", jobs::seconds(timeout))
 }
@@ -141,17 +141,17 @@ fn in_doubt(timeout: Duration) -> String {
     format!("the service did not say within {time} that it took the job; it may have done so")
 }
 
-/// A job that the service has taken. It costs as long as it runs, so none is left behind, and where
-/// one cannot be cancelled whoever pays for it is told how to.
+/// A job that the service has accepted. A running job costs money, so the check cancels it when it gives up.
+/// If that fails, the user is told how to cancel it.
 struct Begun<'a> {
     endpoint: &'a Endpoint<'a>,
-    /// The endpoint's id.
+    /// The id of the endpoint.
     of: &'a str,
     id: String,
 }
 
 impl Begun<'_> {
-    /// Returns the message for a job that did not end in time.
+    /// Returns the message for a job that did not end within the time limit.
     async fn late(&self, job: &Job, timeout: Duration) -> String {
         let (status, time, left) = (&job.status, jobs::seconds(timeout), self.left().await);
         format!("{self} did not end within {time}: it was {status}, and {left}")
@@ -163,7 +163,7 @@ impl Begun<'_> {
         format!("{self} could not be looked at, and {left}; {why}")
     }
 
-    /// The error where somebody asked to stop.
+    /// Returns the error for a stop request while the job runs.
     async fn stopped(&self) -> CommandError {
         if self.give_up().await {
             return stopped();
@@ -171,7 +171,7 @@ impl Begun<'_> {
         stopped().help(format!("{self} {}", self.by_hand()))
     }
 
-    /// Gives it up, and says what became of it.
+    /// Cancels the job, and returns a sentence about its state.
     async fn left(&self) -> String {
         if self.give_up().await { "is cancelled".to_owned() } else { self.by_hand() }
     }
@@ -182,7 +182,7 @@ impl Begun<'_> {
         format!("could not be cancelled: if it still runs, `{command}` ends it")
     }
 
-    /// Cancels it; whether the service says that it is.
+    /// Cancels the job. Returns true if the service confirms that.
     async fn give_up(&self) -> bool {
         let cancelling = self.endpoint.cancel(&self.id);
         let answer = tokio::time::timeout(Duration::from_secs(5), cancelling).await;

@@ -1,8 +1,8 @@
-//! Checks: what is fetched for each, what it asserts, and how it went.
+//! Checks: the data that is fetched for each, its assertion, and its result.
 //!
-//! Some run at a time, each with a bound, and are told of in their order. Jobs of one endpoint come
-//! one after the other: they would wait for the same workers. A check changes nothing but what its
-//! job does; a job that does not end in time is cancelled.
+//! Several checks run at once, each with a time limit, and their results are shown in the order of the spec.
+//! Jobs of one endpoint run one after the other, because they would wait for the same workers. A check
+//! changes nothing except by its job. A job that does not end in time is cancelled.
 
 mod hiding;
 pub(crate) mod http;
@@ -31,12 +31,12 @@ use crate::error::{CommandError, Status};
 use crate::output::Output;
 use crate::providers::Configured;
 
-/// The longest time of the job or the request of a check, unless it says otherwise.
+/// The time limit of the job or the request of a check, unless the check gives another one.
 const TIMEOUT: Duration = Duration::from_secs(90);
-/// The number of checks that run at a time.
+/// The number of checks that run at once.
 const AT_ONCE: usize = 4;
 
-/// The parts of a command that checks need.
+/// The parts of a command that checks use.
 pub(crate) struct World<'a> {
     pub(crate) config: &'a Config,
     pub(crate) sources: &'a Sources,
@@ -46,7 +46,7 @@ pub(crate) struct World<'a> {
     pub(crate) turns: Turns,
 }
 
-/// The turns of checks at each endpoint.
+/// The locks that let only one check at a time run a job at each endpoint.
 #[derive(Default)]
 pub(crate) struct Turns(Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>);
 
@@ -64,15 +64,15 @@ impl Turns {
 /// The result of a check.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Outcome {
-    /// Its name.
+    /// The name of the check.
     pub(crate) name: String,
-    /// True if it holds.
+    /// True if the assertion holds.
     pub(crate) passed: bool,
-    /// The reason that it failed: its message, or the obstacle.
+    /// The reason of the failure: the check's message, or the obstacle. `None` if the check passed.
     pub(crate) message: Option<String>,
-    /// The result of its job or request.
+    /// The description of the result of the job or request.
     pub(crate) detail: Option<String>,
-    /// Its place in the spec.
+    /// The place of the check in the spec.
     #[serde(flatten)]
     pub(crate) place: Place,
 }
@@ -89,7 +89,7 @@ struct Fetched {
     detail: Option<String>,
 }
 
-/// The part of a config that checks need; none without checks. A config itself may be large.
+/// Returns the part of a config that checks need; `None` if it has no checks. A whole config may be large.
 pub(crate) fn of(config: &Config) -> Option<Config> {
     (!config.checks.is_empty()).then(|| Config {
         variables: config.variables.clone(),
@@ -101,8 +101,8 @@ pub(crate) fn of(config: &Config) -> Option<Config> {
     })
 }
 
-/// The resources of which the spec may want none, or some, without their attributes: what is not there of them may
-/// be not wanted.
+/// Returns the resources that may be disabled or have a `for_each`, without their attributes. If an object of
+/// one is not there, the spec may have disabled it.
 fn wanted_by_conditions(config: &Config) -> BTreeMap<Block, ResourceConfig> {
     let resources = config.resources.iter();
     let is_conditional =
@@ -115,7 +115,7 @@ fn wanted_by_conditions(config: &Config) -> BTreeMap<Block, ResourceConfig> {
 }
 
 impl World<'_> {
-    /// Runs all checks; `told` hears of each as it ends.
+    /// Runs all checks. Calls `told` with each result, in the order of the spec.
     pub(crate) async fn run(
         &self,
         snapshot: Snapshot,
@@ -131,7 +131,7 @@ impl World<'_> {
         let checks = checks.map(|(name, check)| self.check(name, check, (&live, &hiding)));
         let mut checks = std::pin::pin!(checks.buffered(AT_ONCE));
         let (mut outcomes, mut failure) = (Vec::new(), None);
-        // To the end even after a failure: a job that was begun is cancelled by its own check.
+        // The loop goes on after a failure: a check must be able to cancel the job that it has begun.
         while let Some(ended) = checks.next().await {
             match ended {
                 Ok(outcome) if failure.is_none() => {
@@ -204,7 +204,7 @@ impl World<'_> {
         };
         tokio::select! {
             fetched = fetching => fetched,
-            // A job looks at the token itself, to be cancelled first.
+            // A job watches the stop request itself, so that it is cancelled first.
             () = self.stop.cancelled(), if &**word != "job" => Err(stopped()),
         }
     }
@@ -224,7 +224,7 @@ impl World<'_> {
         }
     }
 
-    /// Returns the message of an assertion that does not hold.
+    /// Returns the message of a check whose assertion does not hold.
     fn message(
         &self,
         check: &CheckConfig,
@@ -238,7 +238,7 @@ impl World<'_> {
             Ok(datum) if !datum.sensitive.is_empty() => {
                 "the assertion does not hold, and its message holds a secret".to_owned()
             }
-            // What the spec says itself is what its author wants to be told.
+            // A message that the spec gives as plain text is shown as it is.
             Ok(Datum { value: Value::String(text), .. }) if is_literal(message) => text.to_string(),
             Ok(Datum { value: Value::String(text), .. }) => hiding.hide(&text),
             Ok(_) => "the assertion does not hold, and its message is no text".to_owned(),
@@ -277,18 +277,18 @@ fn is_literal(message: &SpecExpr) -> bool {
     matches!(message.expr.kind, Kind::Literal(_))
 }
 
-/// The error where somebody asked to stop before all of them were made.
+/// Returns the error for a stop request before all checks were made.
 pub(crate) fn stopped() -> CommandError {
     CommandError::new("stopped before all checks were made").status(Status::Cancelled)
 }
 
-/// Marks what was fetched with a secret: what comes back may repeat it.
+/// Marks fetched data as sensitive if a secret was sent for it: the answer may repeat the secret.
 fn fetched(value: Value, secret: bool, detail: Option<String>) -> Fetched {
     let sensitive = if secret { Paths::whole() } else { Paths::none() };
     Fetched { datum: Datum { value, sensitive }, detail: detail.filter(|_| !secret) }
 }
 
-/// An outcome for people.
+/// Returns the text of a result, for people.
 pub(crate) fn text(outcome: &Outcome) -> String {
     let name = render::safe::text(&outcome.name);
     if outcome.passed {
@@ -306,7 +306,7 @@ pub(crate) fn text(outcome: &Outcome) -> String {
     text
 }
 
-/// Returns the numbers of passed and failed checks, in words.
+/// Returns a sentence with the numbers of passed and failed checks.
 pub(crate) fn summary(outcomes: &[Outcome]) -> String {
     let failed = outcomes.iter().filter(|outcome| !outcome.passed).count();
     let noun = if outcomes.len() == 1 { "check" } else { "checks" };
@@ -316,7 +316,7 @@ pub(crate) fn summary(outcomes: &[Outcome]) -> String {
     }
 }
 
-/// The exit status that outcomes call for.
+/// Returns the exit status for these results.
 pub(crate) fn status(outcomes: &[Outcome]) -> Status {
     let passed = outcomes.iter().all(|outcome| outcome.passed);
     if passed { Status::Done } else { Status::Failed }

@@ -1,4 +1,4 @@
-//! The form of what a check fetches, as far as the spec shows it without computing anything.
+//! The form of the sources of checks, checked as far as the spec shows it without any computing.
 
 use engine::address::Address;
 use engine::config::{Config, SpecExpr};
@@ -8,7 +8,7 @@ use engine::value::Value;
 
 use crate::args;
 
-/// Returns the keys that a source needs, and those that it may have beside.
+/// Returns the keys that a source needs, and those that it may have in addition.
 fn keys(word: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match word {
         "job" => (&["endpoint", "input"], &["timeout"]),
@@ -52,7 +52,7 @@ fn source(word: &str, value: &SpecExpr, found: &mut Diagnostics) {
     }
 }
 
-/// Refuses what stands in the text of a source and cannot be what it should be.
+/// Refuses a literal part of a source that cannot be valid.
 fn known_part(name: &str, part: &Kind) -> Result<(), String> {
     let text = match part {
         Kind::Literal(Value::Bool(_)) if name == "key" => return Ok(()),
@@ -71,7 +71,7 @@ fn known_part(name: &str, part: &Kind) -> Result<(), String> {
     }
 }
 
-/// Refuses an address where an id belongs, which a job could only be told once it runs.
+/// Refuses an address in place of an id. Without this check, only the run of the job would show the mistake.
 fn id(text: &str) -> Result<(), String> {
     if text.is_empty() {
         return Err("`endpoint` is empty: it is the id of an endpoint".to_owned());
@@ -80,14 +80,14 @@ fn id(text: &str) -> Result<(), String> {
     Err(format!("`{text}` is an address, and a job needs the id: write `${{{address}.id}}`"))
 }
 
-/// The address that a request is sent to.
+/// Parses the address that a request is sent to.
 pub(crate) fn url(text: &str) -> Result<reqwest::Url, &'static str> {
     let url = reqwest::Url::parse(text).ok();
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
     url.ok_or("`url` is not an http or https address")
 }
 
-/// Refuses the first key that means nothing.
+/// Refuses the first unknown key.
 pub(super) fn known_keys<'k>(
     word: &str,
     mut given: impl Iterator<Item = &'k str>,

@@ -1,7 +1,8 @@
-//! `plumb adopt`: writes the spec of what exists and no state knows, and takes it over.
+//! `plumb adopt`: writes the spec of existing objects that no state knows, and takes the objects over.
 //!
-//! The file is written first, with an `[[import]]` block for each object: a command that ends there leaves a spec that
-//! `plumb apply` finishes. Then the state takes the objects over, and the blocks that did their work go.
+//! The spec is written first, with an `[[import]]` block for each object. If the command ends there, `plumb
+//! apply` can finish the work with that spec. Then the state takes the objects over, and the `[[import]]`
+//! blocks are removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal as _;
@@ -35,7 +36,7 @@ use crate::stored_state;
 use crate::system::System;
 
 const QUESTION: &str = "Write this spec and take the objects over? Type yes to confirm: ";
-/// The first lines of a file that is made.
+/// The first lines of a new file.
 const HEAD: &str = "# Taken over by `plumb adopt`.\n\n";
 
 pub(crate) fn run(base: &Path, args: &Adopt, output: &Arc<Output>) -> Result<Status, CommandError> {
@@ -50,7 +51,7 @@ pub(crate) fn run(base: &Path, args: &Adopt, output: &Arc<Output>) -> Result<Sta
     runtime::wait_for(adopt(&asked))
 }
 
-/// The file that gets the spec: one that is read as a part of it.
+/// Returns the file for the new blocks. It must be a file that is read as a part of the spec.
 fn file(folder: &Folder, out: &str) -> Result<DraftFile, CommandError> {
     if !is_spec_file(out) || out.contains('/') {
         let message = format!("{} is no spec file of the folder", render::safe::text(out));
@@ -81,17 +82,18 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Returns the options under which the spec is resolved: variables may have no value, and all types are asked for.
+    /// Returns the options for resolving the spec: variables may lack values, and the objects of all types
+    /// are wanted.
     fn spec_args(&self) -> SpecArgs {
         SpecArgs { unset: true, all_types: true, ..self.args.spec.clone() }
     }
 
-    /// Reads the spec, with a draft beside it.
+    /// Reads the spec, with a draft added to it.
     fn read(&self, folder: &Folder, snapshot: &Snapshot) -> Result<Resolved, CommandError> {
         resolved::read(folder, self.base, &self.spec_args(), snapshot)
     }
 
-    /// Opens the state, and looks up what earlier runs left open.
+    /// Opens the state, and looks up the calls that earlier runs left open.
     async fn open(
         &self,
         resolved: &Resolved,
@@ -108,7 +110,7 @@ impl Asked<'_> {
         Ok(session)
     }
 
-    /// The objects that are to be adopted.
+    /// Returns the objects to adopt.
     async fn found(
         &self,
         resolved: &Resolved,
@@ -165,7 +167,7 @@ async fn adopt(asked: &Asked<'_>) -> Result<Status, CommandError> {
     work.await
 }
 
-/// The spec of objects.
+/// Returns the draft of a spec for objects.
 fn draft(
     resolved: &Resolved,
     configured: &Configured,
@@ -176,7 +178,7 @@ fn draft(
     adopt::draft(&Surroundings { config, snapshot, providers }, found)
 }
 
-/// Does the work under the lock, and gives the lock back.
+/// Runs the work under the lock, and releases the lock.
 async fn with_session(
     asked: &Asked<'_>,
     resolved: &Resolved,
@@ -233,8 +235,8 @@ async fn adopt_found(
     for record in configured.locations.records(session.snapshot()) {
         session.record(record)?;
     }
-    // A spec without the state would make everything twice, a state without the spec would delete it: with imports,
-    // the spec says itself what is left to do.
+    // A spec without the state would create everything again, and a state without the spec would delete it.
+    // With its imports, the spec says itself what is left to do.
     let (unfinished, finished) = (with_draft(true), with_draft(false));
     spec_files::replace(&unfinished.path, unfinished.old.as_deref(), &unfinished.text)?;
     take_over(session, &plan, &draft.imports).await.map_err(|error| {
@@ -253,14 +255,14 @@ async fn adopt_found(
     Ok(Status::Done)
 }
 
-/// The text of a draft, with an import of each object where it is not taken over yet.
+/// Returns the text of a draft, with `imports` also an `[[import]]` block for each object.
 fn text(draft: &Draft, imports: bool) -> String {
     let block = |(address, id): (&Address, &ObjectId)| adopt::import_block(address, id);
     let blocks = draft.imports.iter().filter(|_| imports).map(block);
     std::iter::once(draft.text.clone()).chain(blocks).collect::<Vec<_>>().join("\n")
 }
 
-/// The sentence before the question.
+/// Returns the sentence before the question.
 fn summary(imports: &BTreeMap<Address, ObjectId>, file: &DraftFile) -> String {
     let mut types: BTreeMap<&Name, usize> = BTreeMap::new();
     for address in imports.keys() {

@@ -1,5 +1,5 @@
-//! `plumb apply` and `plumb destroy`: a plan is made under the lock, shown, confirmed and run; or a
-//! saved plan is run, exactly it or nothing.
+//! `plumb apply` and `plumb destroy`: make a plan under the lock, show it, ask for confirmation and run it;
+//! or run a saved plan, exactly as it is or not at all.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
@@ -85,14 +85,14 @@ struct Asked<'a> {
     base: &'a Path,
     running: &'a Running,
     planning: &'a Planning,
-    /// The plan to make again and run, where that was asked for.
+    /// The saved plan to make again and run; `None` if a new plan is made.
     saved: Option<&'a SavedPlan>,
     /// True if the checks run afterwards.
     checks: bool,
 }
 
 impl Asked<'_> {
-    /// Returns what is to be planned: what was asked for when the plan was saved, else what is asked for now.
+    /// Returns the options of the plan: those of the saved plan, else those of this command.
     fn options(&self) -> Result<Options, CommandError> {
         match self.saved {
             Some(saved) => Ok(saved.inputs.options.clone()),
@@ -100,24 +100,27 @@ impl Asked<'_> {
         }
     }
 
-    /// Returns how the spec is resolved. A plan for the service on this machine is made again for that.
+    /// Returns the options for resolving the spec. A saved plan for the service on this machine is made again
+    /// for that service.
     fn spec_args(&self) -> SpecArgs {
         let given = self.planning.spec();
         let local = given.local || self.saved.is_some_and(saved_plan::is_local);
         SpecArgs { local, ..given }
     }
 
-    /// Returns true if to look at what is live. A saved plan is held against it however it was made.
+    /// Returns true if the live objects are read. A saved plan is always compared with them, however it was
+    /// made.
     fn refresh(&self) -> bool {
         self.saved.is_some() || !self.planning.no_refresh
     }
 
-    /// Returns true if a person is asked before it runs. Who saved a plan has read it.
+    /// Returns true if the user is asked before the run. A saved plan was reviewed before.
     fn asks(&self) -> bool {
         self.saved.is_none() && !self.running.yes
     }
 
-    /// Refuses an apply that could not ask for confirmation, before anything is planned or called.
+    /// Fails if the command would have to ask for confirmation and cannot, before anything is planned or
+    /// called.
     fn refuse_unasked(&self) -> Result<(), CommandError> {
         if !self.asks() || (!self.running.json && std::io::stdin().is_terminal()) {
             return Ok(());
@@ -128,7 +131,8 @@ impl Asked<'_> {
             .help("give `--yes`, or save a plan with `plumb plan --out FILE` and apply that file"))
     }
 
-    /// Refuses a saved plan of another place than the providers and the state are at.
+    /// Refuses a saved plan that was made for other services or accounts than those of the providers and the
+    /// state.
     fn refuse_other_places(
         &self,
         configured: &Configured,
@@ -139,7 +143,7 @@ impl Asked<'_> {
         configured.locations.refuse_elsewhere(snapshot)
     }
 
-    /// Takes the lock and looks up what is open.
+    /// Takes the lock and looks up the calls that earlier runs left open.
     async fn open(
         &self,
         holder: &Holder,
@@ -160,7 +164,7 @@ impl Asked<'_> {
         Ok(session)
     }
 
-    /// Makes the plan, under the lock; one that was saved is made again.
+    /// Makes the plan under the lock. A saved plan is made again.
     async fn plan(
         &self,
         session: &Session,
@@ -181,7 +185,7 @@ impl Asked<'_> {
         Ok((plan, found))
     }
 
-    /// Returns what goes on where such a run was stopped.
+    /// Returns the command that continues if this run is stopped.
     fn onward(&self) -> Onward {
         match (self.planning.selection.is_narrowed(), self.planning.destroy) {
             _ if self.saved.is_some() => Onward::NewPlan,
@@ -191,7 +195,8 @@ impl Asked<'_> {
         }
     }
 
-    /// Returns the checks to run afterwards. A plan that leaves something out may leave out what they need.
+    /// Returns the checks to run afterwards. Returns `None` for a narrowed plan, as it may leave out what
+    /// they need.
     fn checks(&self, config: &Config, output: &Output) -> Option<Config> {
         let planning = self.planning;
         let wanted = self.checks && !planning.destroy && !planning.refresh_only;
@@ -204,7 +209,7 @@ impl Asked<'_> {
     }
 }
 
-/// Plans under the lock, shows, asks, runs.
+/// Makes a plan under the lock, shows it, asks for confirmation and runs it.
 async fn run(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, CommandError> {
     let Asked { folder, base, running, planning, saved, .. } = *asked;
     let stop = Stopping::listen(output)?;
@@ -281,7 +286,7 @@ async fn decline(session: Session, output: &Output) -> Result<Status, CommandErr
     Ok(Status::Cancelled)
 }
 
-/// A plan that is to run.
+/// A plan that is about to run.
 struct Approved<'a> {
     asked: &'a Asked<'a>,
     made: &'a Made,
@@ -292,8 +297,8 @@ struct Approved<'a> {
 }
 
 impl Approved<'_> {
-    /// Runs the plan. Where the question stood for a while, the plan is made again and compared first, and
-    /// refused where it is another one.
+    /// Runs the plan. If the user was asked, time went by: then the plan is made again and compared first,
+    /// and the run is refused if the new plan differs.
     async fn go(
         &self,
         mut session: Session,
@@ -330,7 +335,7 @@ impl Approved<'_> {
     }
 }
 
-/// Ends a command whose plan could not be made, or not made again.
+/// Ends a command whose plan cannot be made, or not made again.
 async fn give_up(
     session: Session,
     why: ApplyError,
@@ -349,7 +354,7 @@ async fn give_up(
     Err(error)
 }
 
-/// Runs the checks after an apply that ended well. Whatever becomes of them, it is done.
+/// Runs the checks after a successful apply. Whatever their results are, the apply is done.
 async fn check(
     world: &World<'_>,
     folder: &Folder,
@@ -369,7 +374,7 @@ async fn check_all(
     teller: &Teller,
     stop: &Stopping,
 ) -> Result<Status, CommandError> {
-    // By itself it says that nothing was begun.
+    // The message of `begin` would say that nothing was begun.
     stop.begin().map_err(|_| checks::stopped())?;
     let snapshot = stored_state::load(folder).await?.snapshot;
     let mut told = |outcome: &Outcome| teller.check(outcome);
@@ -381,11 +386,11 @@ async fn check_all(
 /// The decision about a plan that was shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Decision {
-    /// It runs.
+    /// The plan runs.
     Run,
-    /// It has nothing to do.
+    /// The plan has nothing to do.
     Nothing,
-    /// The user did not confirm it.
+    /// The user did not confirm the plan.
     Declined,
 }
 
@@ -399,8 +404,8 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// Shows it, and asks whether to run it. A plan that does nothing but take into the state what
-    /// is live needs no yes.
+    /// Shows the plan, and asks for confirmation. A plan that only takes live values into the state needs
+    /// none.
     async fn decide(&self, asks: bool) -> Result<Decision, CommandError> {
         let Self { made, running, teller, stop, output } = self;
         teller.plan(&made.view());
@@ -425,7 +430,7 @@ fn refuse(made: &Made, teller: &Teller, output: &Output) -> Status {
     Status::Failed
 }
 
-/// A saved plan is what it is: options that would make another one are mistakes.
+/// Refuses options that would change a saved plan.
 fn refuse_planning(planning: &Planning) -> Result<(), CommandError> {
     let given = [
         ("--target", !planning.selection.target.is_empty()),

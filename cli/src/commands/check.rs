@@ -1,4 +1,4 @@
-//! `plumb check`: runs the checks of the spec against what is live.
+//! `plumb check`: runs the checks of the spec against the live objects.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ async fn check(
     Ok(checks::status(&outcomes))
 }
 
-/// Says why no check can be made.
+/// Reports why no check can be made.
 fn refuse(why: &Diagnostics, sources: &Sources, json: bool, output: &Output) -> Status {
     output.diagnostics(why, sources);
     if json {
@@ -74,7 +74,7 @@ fn refuse(why: &Diagnostics, sources: &Sources, json: bool, output: &Output) -> 
     Status::Failed
 }
 
-/// Shows how it went, all together.
+/// Shows the results of all checks.
 fn show(outcomes: &[Outcome], json: bool, output: &Output) {
     if !json {
         return output.talk(&checks::summary(outcomes));

@@ -1,4 +1,4 @@
-//! `plumb console`: expressions over variables, locals and the state.
+//! `plumb console`: computes expressions over variables, locals and the state.
 
 mod completion;
 
@@ -25,7 +25,7 @@ use crate::resolved::{self, Resolved};
 use crate::runtime;
 use crate::stored_state;
 
-/// The prompt of an expression, and of the rest of one.
+/// The prompts for an expression, and for the next line of an unfinished one.
 const PROMPT: &str = "> ";
 const REST: &str = "… ";
 
@@ -52,7 +52,7 @@ struct Session {
 }
 
 impl Session {
-    /// Answers what a person types, until there is an empty line or the end.
+    /// Answers each line that a person types, until an empty line or the end of input.
     fn talk(&self, output: &Output) -> Result<Status, CommandError> {
         let cannot = |error: ReadlineError| CommandError::caused("cannot read a line", &error);
         let config = Config::builder().auto_add_history(true).build();
@@ -64,7 +64,7 @@ impl Session {
             let prompt = if text.is_empty() { PROMPT } else { REST };
             match editor.readline(prompt) {
                 Ok(line) => text.push_str(&line),
-                // As in a shell, Ctrl-C gives up the line.
+                // Ctrl-C discards the line, as in a shell.
                 Err(ReadlineError::Interrupted) if !text.is_empty() => {
                     text.clear();
                     continue;
@@ -101,7 +101,7 @@ impl Session {
         Ok(status)
     }
 
-    /// Prints the value of an expression, or why there is none. Returns true for a value.
+    /// Prints the value of an expression, or the error. Returns true for a value.
     fn answer(&self, text: &str, output: &Output) -> bool {
         let text = text.trim();
         if text.is_empty() {

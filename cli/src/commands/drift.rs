@@ -1,4 +1,4 @@
-//! `plumb drift`: what changed outside; with `--write`, into the spec.
+//! `plumb drift`: shows changes made outside Plumb, and writes them into the spec with `--write`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(crate) fn run(base: &Path, args: &Drift, output: &Arc<Output>) -> Result<Sta
         }
         return Ok(Status::Failed);
     }
-    // What is a question is not accepted.
+    // Drift is not written as long as a question is open, such as too many objects being gone.
     let config = config.filter(|_| args.write && question.is_none());
     let back = config.map(|config| write(&made, &config)).transpose()?;
     let mut view = made.view();
@@ -61,7 +61,7 @@ pub(crate) fn run(base: &Path, args: &Drift, output: &Arc<Output>) -> Result<Sta
     }
     let is_left = back.map_or(!view.drift.is_empty(), |back| !back.kept.is_empty());
     let drifted = if is_left { Status::Changes } else { Status::Done };
-    // What is in doubt was compared with nothing.
+    // An object in doubt was not compared.
     Ok(plan::status(&made, false).or(drifted))
 }
 

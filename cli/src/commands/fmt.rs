@@ -1,4 +1,4 @@
-//! `plumb fmt`: one layout for the files of specs.
+//! `plumb fmt`: formats the files of specs.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::output::Output;
 use crate::spec_files;
 use crate::spec_text::{SpecText, inside};
 
-/// The ends of the names of other files that Plumb reads beside a spec.
+/// The endings of the names of other files that Plumb reads beside a spec.
 const OTHERS: [&str; 3] = [".vars.toml", ".test.toml", ".provider.toml"];
 
 /// The path that stands for stdin and stdout.
@@ -44,14 +44,14 @@ pub(crate) fn run(base: &Path, args: &Fmt, output: &Output) -> Result<Status, Co
     Ok(status)
 }
 
-/// A path as seen from the current folder, without parts that say nothing.
+/// Returns a path as seen from the current folder, without needless parts.
 fn as_said(base: &Path, path: &Path) -> PathBuf {
     let path: PathBuf = base.join(path).components().collect();
     let inner = path.strip_prefix(".").ok().filter(|inner| !inner.as_os_str().is_empty());
     inner.map_or(path.clone(), Path::to_owned)
 }
 
-/// Adds a file, or the files of specs in a folder and below it.
+/// Adds a file, or the spec files in a folder and its subfolders.
 fn add(path: &Path, paths: &mut Vec<PathBuf>) -> Result<(), CommandError> {
     let cannot = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot read {}", path.display()), &error)
@@ -75,7 +75,7 @@ fn add(path: &Path, paths: &mut Vec<PathBuf>) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The files of specs in a folder, and the folders in it, each sorted. Hidden folders and links are left out.
+/// Returns the spec files in a folder and its subfolders, each sorted. Leaves out hidden folders and links.
 fn content(folder: &Path) -> std::io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let (mut files, mut folders) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(folder)? {
@@ -98,7 +98,7 @@ fn is_laid_out(name: &str) -> bool {
     is_spec_file(name) || OTHERS.iter().any(|end| name.ends_with(end))
 }
 
-/// Lays out one file, and names it where that changes something.
+/// Formats one file, and prints its name if that changes something.
 fn one(path: &Path, check: bool, output: &Output) -> Result<Status, CommandError> {
     let mut text = SpecText::default();
     let mut files = Vec::new();
@@ -114,7 +114,7 @@ fn one(path: &Path, check: bool, output: &Output) -> Result<Status, CommandError
     Ok(if check { Status::Failed } else { Status::Done })
 }
 
-/// Lays out stdin to stdout.
+/// Formats stdin to stdout.
 fn stream(args: &Fmt, output: &Output) -> Result<Status, CommandError> {
     if args.paths.len() > 1 {
         return Err(CommandError::new("`-` stands for stdin, and takes no other path beside it"));
@@ -135,7 +135,7 @@ fn stream(args: &Fmt, output: &Output) -> Result<Status, CommandError> {
     Ok(if args.check && *old != *new { Status::Failed } else { Status::Done })
 }
 
-/// The text of the only file, and its layout; none where it cannot be read as TOML, which is said.
+/// Returns the text of the only file and its layout; `None` if the text is not TOML, which is reported.
 fn texts(text: &mut SpecText, files: &[FileId], output: &Output) -> Option<(Arc<str>, String)> {
     for file in files {
         text.diagnostics.extend(parse::toml_mistakes(&text.sources, *file));

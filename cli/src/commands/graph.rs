@@ -1,4 +1,4 @@
-//! `plumb graph`: which block of the spec comes after which.
+//! `plumb graph`: shows the order of the blocks of the spec.
 
 use std::collections::HashMap;
 use std::path::Path;

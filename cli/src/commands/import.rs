@@ -1,4 +1,4 @@
-//! `plumb import`: takes an object that exists over into the state, and shows what is left to do.
+//! `plumb import`: takes an existing object over into the state, and shows what the next plan would change.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(crate) fn run(
     runtime::wait_for(import(&folder, base, (&address, &id), args, output))
 }
 
-/// Reads an id as it was typed.
+/// Parses an id that the user typed.
 pub(crate) fn id(text: &str) -> Result<ObjectId, CommandError> {
     ObjectId::typed(text).map_err(|why| {
         let shown = render::safe::text(text);
@@ -107,7 +107,7 @@ async fn take_over(
     Ok(apply::import::import(session, request, address, id).await?)
 }
 
-/// An object that the spec does not have would be deleted by the next apply.
+/// Fails if the spec does not have the address: the next apply would delete the object.
 fn check_in_spec(resolved: &Resolved, address: &Address) -> Result<(), CommandError> {
     if resolved.config.resources.contains_key(&address.block) {
         return Ok(());

@@ -1,5 +1,5 @@
-//! `plumb init`: writes a small working spec with a schema for editors, and never over one that is there; for a spec that
-//! is there, fetches the repositories that it uses.
+//! `plumb init`: writes a small working spec and a schema for editors. If there is a spec, keeps it and
+//! fetches the repositories that it uses.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
@@ -36,13 +36,13 @@ pub(crate) fn run(base: &Path, args: &FolderArg, output: &Output) -> Result<Stat
             }
             let found = folder.join(&*name);
             return Err(CommandError::new(format!("there is a spec already: {}", found.display()))
-                .help("give another folder: `plumb init DIR`"));
+                .help("`plumb validate` says whether it can be read; for another spec, give another folder: `plumb init DIR`"));
         }
     }
     let path = folder.join("plumb.toml");
     write_new(&path, &format!("{FIRST_LINE}\n{SPEC}")).map_err(fail)?;
     match write_new(&folder.join(FILE), &schema::of_every_spec()?) {
-        // Someone has one of their own, or one that was made from other providers.
+        // The user has a schema already, perhaps one of other providers. It stays.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
         result => result.map_err(fail)?,
     }
@@ -58,7 +58,7 @@ pub(crate) fn run(base: &Path, args: &FolderArg, output: &Output) -> Result<Stat
     Ok(Status::Done)
 }
 
-/// Writes a file that is not there yet.
+/// Writes a new file. Fails if the file exists.
 fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     file.write_all(text.as_bytes())

@@ -28,10 +28,10 @@ pub(crate) fn run() -> Result<Status, CommandError> {
     Ok(Status::Done)
 }
 
-/// Files, environment and state, for the language server.
+/// Access to files, environment and state, for the language server.
 #[derive(Default)]
 struct Shell {
-    /// The state that was read last: a large one is not read again for every key that is typed.
+    /// The state that was read last. So a large state is not read again for every key press.
     state: Mutex<Option<(Stamp, Option<Arc<Snapshot>>)>>,
 }
 
@@ -53,7 +53,7 @@ impl Workspace for Shell {
 
     fn state(&self, folder: &Path) -> Option<Arc<Snapshot>> {
         let folder = Folder::new(folder, None).ok()?;
-        // A remote one would be asked for with every pause in typing.
+        // A remote state would be requested at every pause in typing.
         if state::open::is_remote(folder.settings().ok()?) {
             return None;
         }
@@ -70,7 +70,7 @@ impl Workspace for Shell {
     }
 }
 
-/// The files of a state as they are now; none where there is none.
+/// Returns the sizes and times of the files of a state; `None` if there is no state.
 fn stamp(folder: &Folder) -> Option<Stamp> {
     let place = folder.plumb();
     let mut files: Vec<_> = std::fs::read_dir(&place).ok()?.flatten().collect();
@@ -105,7 +105,7 @@ impl Spec for Resolved {
         if !has_values(self) {
             return Diagnostics::new();
         }
-        // What keeps the rules from being checked is said by the next plan.
+        // If the rules cannot be checked here, the next plan reports why.
         runtime::wait_for(resolved::check_rules(self)).unwrap_or_default()
     }
 
@@ -118,12 +118,13 @@ impl Spec for Resolved {
     }
 }
 
-/// Returns true if every variable has a value: without, most rules cannot be checked, and most changes are not known.
+/// Returns true if every variable has a value. Without values, most rules cannot be checked, and most changes
+/// are unknown.
 fn has_values(resolved: &Resolved) -> bool {
     resolved.config.variables.values().all(|variable| variable.value.value.is_known())
 }
 
-/// A plan, for hovers.
+/// A plan, shown when the user hovers over a resource.
 struct Planned {
     plan: Plan,
     units: Units,
@@ -136,7 +137,7 @@ impl PlannedChanges for Planned {
         let mut changes = changes.of_block(block);
         let shown = |change: Cow<'_, ChangeView>| {
             let mut change = change.into_owned();
-            // The reader is there already.
+            // The user is at that place already.
             change.causes.iter_mut().for_each(|cause| cause.place = Place::default());
             markdown::change(&change)
         };

@@ -1,4 +1,4 @@
-//! The commands, each a file: what was typed in, an exit status out.
+//! The commands, one per file. Each takes its parsed arguments and returns an exit status.
 
 mod adopt;
 mod apply;

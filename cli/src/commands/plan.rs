@@ -1,4 +1,4 @@
-//! `plumb plan`: what would be done, and why.
+//! `plumb plan`: shows what an apply would do, and why.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::planning::{self, Made};
 use crate::runtime;
 use crate::stop_request::Stopping;
 
-/// The most plans that are made one after the other, each with the moves that the one before proposed.
+/// The maximum number of plans in a row, each with the moves that the one before proposed.
 const WRITTEN_MAX: usize = 8;
 
 pub(crate) fn run(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Status, CommandError> {
     let made = keep(base, args, make(base, args, output)?)?;
     print(&made, args.form.format(), args.form.steps, output);
     let status = status(&made, args.detailed_exitcode);
-    // The process ends here: taking a large plan apart would only take time.
+    // The process ends here. To free a large plan would only take time.
     std::mem::forget(made);
     Ok(status)
 }
@@ -31,7 +31,7 @@ pub(crate) fn run(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Stat
 fn make(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Made, CommandError> {
     let stop = Stopping::listen(output)?;
     if let Some(path) = &args.out {
-        // Before anything is read or called: where it cannot be saved, it need not be made.
+        // This check comes first: a plan that cannot be saved need not be made.
         plan_file::place(&base.join(path))?;
     }
     let folder = || Folder::new(base, args.folder.folder.as_deref());
@@ -48,7 +48,7 @@ fn make(base: &Path, args: &Plan, output: &Arc<Output>) -> Result<Made, CommandE
                 return Ok(made);
             }
             write_moves(&here, &made.proposed_moves, output)?;
-            // The spec is another one now.
+            // The spec has changed.
             here = folder()?;
         }
         Err(CommandError::new("the plan goes on proposing moves: look at moves.plumb.toml"))
@@ -66,7 +66,7 @@ fn write_moves(folder: &Folder, rules: &[MoveRule], output: &Output) -> Result<(
     Ok(())
 }
 
-/// Saves a plan where that was asked for.
+/// Saves a plan if the user asked for that.
 fn keep(base: &Path, args: &Plan, mut made: Made) -> Result<Made, CommandError> {
     if args.form.format() != PlanFormat::Text || args.out.is_some() {
         made = made.with_digest();
@@ -78,7 +78,7 @@ fn keep(base: &Path, args: &Plan, mut made: Made) -> Result<Made, CommandError> 
     Ok(made)
 }
 
-/// Prints a plan in a format; what is wrong goes to stderr where the format is for people.
+/// Prints a plan in a format. If the format is for people, errors go to stderr.
 pub(super) fn print(made: &Made, format: PlanFormat, steps: bool, output: &Output) {
     if format != PlanFormat::Json {
         output.diagnostics(&made.diagnostics, &made.sources);
@@ -107,7 +107,7 @@ pub(super) fn status(made: &Made, detailed: bool) -> Status {
     let Some(plan) = &made.plan else { return Status::Failed };
     let doubt = plan.doubts.iter().any(|doubt| !doubt.running);
     let doubt = if doubt { Status::InDoubt } else { Status::Done };
-    // What another run is at is not yet what the spec says.
+    // The changes of a run that is under way are not done yet, so they count as changes.
     let is_running = plan.doubts.iter().any(|doubt| doubt.running);
     let changes = detailed && (is_running || !plan.is_empty() || made.accepts_drift());
     let changes = if changes { Status::Changes } else { Status::Done };

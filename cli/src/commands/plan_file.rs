@@ -1,8 +1,8 @@
-//! The place where `plumb plan --out` saves a plan: what may stand there before, and how it is written.
+//! The file to which `plumb plan --out` saves a plan: the check of the place, and the write.
 //!
-//! Nothing is replaced but a plan file or an empty file. A link is followed; into a device, a pipe
-//! or a stream of the process is written as it is. What Plumb goes by, the spec and what lies in
-//! `.plumb`, is refused whatever it holds. Reading plan files is `saved_plan`'s.
+//! Only a plan file or an empty file is replaced. Links are followed. To a device, a pipe or a stream of the
+//! process, the plan is written without replacing it. The files of the spec and all that is in `.plumb` are
+//! refused, whatever their content. Plan files are read in `saved_plan`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -19,22 +19,22 @@ use crate::error::CommandError;
 use crate::folder::STATE_FOLDER;
 use crate::planning::Made;
 
-/// The most secrets that are named of those that a file would hold.
+/// The maximum number of secrets that are named of those that a file would hold.
 const PLACES_MAX: usize = 20;
 
-/// The bytes of a file that are read to recognise a plan file.
+/// The number of bytes that are read of a file to recognise a plan file.
 const HEAD: u64 = 64;
 
-/// A place that a plan may be saved to.
+/// A place to which a plan may be saved.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// A regular file of this path, which is there or not.
+    /// The path of a regular file, which may not exist yet.
     File(PathBuf),
-    /// Something that bytes go into.
+    /// The path of a device, a pipe or an open stream.
     Stream(PathBuf),
 }
 
-/// Looks whether a plan may be saved to `path`.
+/// Checks that a plan may be saved to `path`.
 pub(super) fn place(path: &Path) -> Result<Place, CommandError> {
     let shown = path.display();
     let refuse = |why: &str| {
@@ -55,7 +55,7 @@ pub(super) fn place(path: &Path) -> Result<Place, CommandError> {
     if found.is_dir() {
         return refuse("is a folder");
     }
-    // What is open already is no file that could be replaced: who opened it would not see it.
+    // An open stream is not replaced as a file: the process that opened it would not see the new one.
     let is_open = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
     if !found.is_file() || is_open.iter().any(|place| path.starts_with(place)) {
         return Ok(Place::Stream(path.to_owned()));
@@ -70,7 +70,7 @@ pub(super) fn place(path: &Path) -> Result<Place, CommandError> {
     Ok(Place::File(real))
 }
 
-/// A place with nothing in it yet counts by its folder.
+/// Checks the place of a file that does not exist yet, by its folder.
 fn new_file(path: &Path) -> Result<Place, CommandError> {
     let fail = |error: &dyn std::error::Error| {
         CommandError::caused(format_args!("cannot save the plan to {}", path.display()), error)
@@ -89,7 +89,8 @@ fn new_file(path: &Path) -> Result<Place, CommandError> {
     }
 }
 
-/// Why nothing is ever saved there.
+/// Returns the reason why no plan may be saved to this path: it is one of Plumb's own files or a file of a
+/// spec. Returns `None` for other paths.
 fn is_plumbs_own(real: &Path) -> Option<&'static str> {
     if real.components().any(|part| part.as_os_str() == STATE_FOLDER) {
         return Some("lies in .plumb, which is Plumb's own");
@@ -110,7 +111,7 @@ fn is_plan(path: &Path) -> std::io::Result<bool> {
     Ok(cipher.is_some_and(|cipher| cipher.open(saved_plan::CONTEXT, &head).is_ok()))
 }
 
-/// Writes a plan file: all of it or nothing, and for its owner only.
+/// Writes a plan file, completely or not at all, and readable by its owner only.
 pub(super) fn save(
     path: &Path,
     plan: &Plan,
@@ -130,7 +131,7 @@ pub(super) fn save(
     let bytes = environment::cipher()?
         .seal(saved_plan::CONTEXT, text.as_bytes())
         .map_err(|error| CommandError::caused("cannot write the plan", &error))?;
-    // Looked at again: planning takes its time.
+    // The place is checked again, because planning takes time.
     let written = match place(path)? {
         Place::File(path) => write_private(&path, &bytes),
         Place::Stream(path) => write_into(&path, &bytes),
@@ -140,7 +141,7 @@ pub(super) fn save(
     })
 }
 
-/// Writes a file that only its owner can read, all of it or nothing.
+/// Writes a file that only its owner can read, completely or not at all.
 fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -148,14 +149,14 @@ fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let unfinished = path.with_file_name(name);
     let disk = RealDisk;
     let write = || {
-        // It is made anew: a left-over, or a link, of that name has a mode and a place of its own.
+        // The file is made new: one that was left behind, or a link of that name, has another mode and place.
         let file = disk.create(&unfinished)?;
         disk.write(&file, bytes)?;
         disk.sync(&file)?;
         disk.rename(&unfinished, path)
     };
     if let Err(error) = write() {
-        // What made the write fail may keep it there, too; the next one removes it.
+        // If this fails for the same reason as the write, the next attempt removes the file.
         drop(std::fs::remove_file(&unfinished));
         return Err(error);
     }
@@ -163,19 +164,19 @@ fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     disk.sync_folder(folder.unwrap_or(Path::new(".")))
 }
 
-/// Writes to what is there, and stays there.
+/// Writes to an existing device, pipe or stream.
 fn write_into(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut stream = OpenOptions::new().append(true).open(path)?;
     stream.write_all(bytes)?;
     stream.flush()
 }
 
-/// A plan file in clear holds no secret: one that would is not written.
+/// Refuses to write a plan file in clear that would hold a secret.
 fn refuse_written_secrets(made: &Made) -> Result<(), CommandError> {
     if made.written_secrets.is_empty() || environment::cipher()?.is_on() {
         return Ok(());
     }
-    // The line itself is not shown: the secret stands in it.
+    // The line itself is not shown, because it has the secret.
     let said = |it: &WrittenSecret| match view::place(it.span, &made.sources) {
         view::Place { file: Some(file), line: Some(line), .. } => {
             format!("{} ({file}:{line})", it.what)
@@ -234,7 +235,7 @@ mod tests {
         }
         for name in ["plumb.toml", "more.plumb.toml"] {
             assert!(said(&path(name)).contains("a file of a spec"), "{name}");
-            // Nor when it is empty, or there is a plan in it by mistake.
+            // An existing file there is refused, too, even an empty one or one that has a plan by mistake.
             std::fs::write(path(name), "").unwrap();
             assert!(said(&path(name)).contains("a file of a spec"), "{name}");
         }

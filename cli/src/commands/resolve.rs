@@ -1,4 +1,4 @@
-//! `plumb resolve`: a person decides what became of a call in doubt.
+//! `plumb resolve`: a person decides the outcome of a call in doubt.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -41,7 +41,7 @@ pub(crate) fn run(
     })
 }
 
-/// The call to resolve.
+/// The user's request.
 struct Asked<'a> {
     folder: &'a Folder,
     base: &'a Path,
@@ -49,7 +49,7 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// The values of variables, with where the paths of their files are seen from.
+    /// Returns the values of variables, with the folder to which the paths of their files are relative.
     fn given(&self) -> (&'a Path, &'a SpecArgs) {
         (self.base, &self.args.spec)
     }
@@ -73,7 +73,7 @@ fn line(call: CallId, pending: &Pending, running: bool) -> String {
     render::safe::text(&format!("{address}: {}: {why}", what(call, pending))) + "\n"
 }
 
-/// Describes a call: its operation, its object, and its number.
+/// Describes a call in words: its operation, its object, and its number.
 fn what(call: CallId, pending: &Pending) -> String {
     let started = &pending.started;
     let object = started.object.as_ref().map(|id| format!(" of {id}")).unwrap_or_default();
@@ -114,7 +114,7 @@ async fn decide(
     }
 }
 
-/// The one call that is meant.
+/// Returns the one call in doubt that the user means.
 fn chosen<'a>(
     snapshot: &'a Snapshot,
     address: &Address,
@@ -140,7 +140,7 @@ fn chosen<'a>(
     }
 }
 
-/// Makes the record of the person's decision.
+/// Returns the record of the person's decision.
 async fn decision(
     asked: &Asked<'_>,
     snapshot: &Snapshot,
@@ -153,7 +153,7 @@ async fn decision(
         return Ok(doubt.absent(System::now_ms()));
     };
     let id = super::import::id(id)?;
-    // Before anything is started or called for it.
+    // This check comes before any service is started or called.
     doubt.check(&id)?;
     let configured = connect(asked, &doubt, output).await?;
     Ok(doubt.adopt(&id, &configured.providers).await?)
@@ -169,8 +169,8 @@ async fn connect(
     described.connect(asked.folder, &environment::variable, output).await
 }
 
-/// A call about an object whose id is known: where that can be read it is not gone, and forgetting it would leave
-/// it to nobody.
+/// Refuses to forget an object with a known id as long as a read shows it. Otherwise no state would have it
+/// any more.
 async fn refuse_what_shows(
     asked: &Asked<'_>,
     doubt: &OpenCall<'_>,
@@ -250,7 +250,8 @@ mod tests {
         Record::Finished { call: CallId(call), outcome }
     }
 
-    /// A run was killed while it worked on an object and deleted the one that it had put aside.
+    /// A run was killed while it changed an address's object and deleted the object that a replace had put
+    /// aside.
     #[test]
     fn of_two_calls_in_doubt_about_one_address_a_person_names_one() {
         let key = SealKey::from_random([0; 32]);

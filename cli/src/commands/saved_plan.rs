@@ -1,4 +1,4 @@
-//! Plan files, as `apply` and `show` read them, and the folder that a plan is of.
+//! Plan files, as `apply` and `show` read them, and the folder that a plan belongs to.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -44,21 +44,21 @@ pub(super) fn read(path: &Path) -> Result<SavedPlan, CommandError> {
     })
 }
 
-/// Says whether a saved plan was made for the service on this machine.
+/// Returns true if a saved plan was made for the service on this machine.
 pub(super) fn is_local(saved: &SavedPlan) -> bool {
     let locations = saved.view.get("locations").and_then(serde_json::Value::as_array);
     let mut services = locations.into_iter().flatten().filter_map(|it| it.get("service"));
     services.any(|service| service == engine::state::LOCAL_SERVICE)
 }
 
-/// The places that a saved plan acts on.
+/// Returns the locations that a saved plan acts on.
 pub(super) fn locations(saved: &SavedPlan) -> Vec<LocationView> {
     view(saved, &Sources::default()).locations
 }
 
-/// Returns the view of a saved plan: computed from the plan itself, so that nothing is shown that is
-/// not run; only the places in the spec and the units come from the view beside it. `sources` are
-/// none: a plan at rest refers to no text.
+/// Returns the view of a saved plan. It is computed from the plan itself, so that exactly what will run is
+/// shown. Only the places in the spec and the units come from the view in the file. `sources` is empty: a
+/// saved plan refers to no texts.
 pub(super) fn view<'a>(saved: &'a SavedPlan, sources: &'a Sources) -> PlanView<'a> {
     let digest = file::digest(&saved.plan);
     let mut view = PlanView::new(&saved.plan, sources, &Diagnostics::new(), Some(&digest));
@@ -66,8 +66,8 @@ pub(super) fn view<'a>(saved: &'a SavedPlan, sources: &'a Sources) -> PlanView<'
     view
 }
 
-/// The folder of a plan, as a plan file says it where it is another one than `base`: the end of its path. Where it is
-/// may differ from machine to machine.
+/// Returns the folder of a plan as a plan file has it: the end of its path, because the beginning may differ
+/// from machine to machine. Returns `None` if the folder is `base`.
 pub(super) fn folder_of(base: &Path, given: Option<&Path>) -> Result<Option<String>, CommandError> {
     let Some(given) = given else { return Ok(None) };
     let real = |path: &Path| {
@@ -88,8 +88,8 @@ pub(super) fn folder_of(base: &Path, given: Option<&Path>) -> Result<Option<Stri
     Ok(Some(end.to_owned()))
 }
 
-/// Refuses a plan of another folder: it would leave its state in this one, and that folder would know nothing of it.
-/// `file` is where the plan is, as seen from `base`.
+/// Refuses a plan of another folder: it would create its state in this one, and the other folder would not
+/// know of it. `file` is the path of the plan, relative to `base`.
 pub(super) fn refuse_elsewhere(
     saved: &SavedPlan,
     base: &Path,
@@ -104,7 +104,8 @@ pub(super) fn refuse_elsewhere(
     let place = base.join(names().collect::<PathBuf>());
     let help = if place.is_dir() {
         let place = place.strip_prefix(".").unwrap_or(&place).display().to_string();
-        // Seen from there, what is relative to here is so many folders up; what is not stays.
+        // From that folder, a path relative to this one begins that many folders up. An absolute path stays
+        // as it is.
         let up: PathBuf = names().map(|_| Component::ParentDir).collect();
         let file = up.join(file).display().to_string();
         format!("plumb -C {} apply {}", shell::quoted(&place), shell::quoted(&file))
@@ -116,8 +117,9 @@ pub(super) fn refuse_elsewhere(
     Err(stale(message).help(format!("apply it there: `{help}`")))
 }
 
-/// Refuses a plan in a folder that has no state, unless it is the plan of that folder's first run. In its own folder the
-/// spec may have been edited since, or be gone; a copy of the folder, as CI systems check it out, has the same spec.
+/// Refuses a plan in a folder without a state, unless the plan is that of the folder's first run. In its own
+/// folder, the spec may have been edited or removed since. A copy of the folder, such as a checkout of a CI
+/// system, has the same spec.
 pub(super) fn refuse_without_state(saved: &SavedPlan, folder: &Folder) -> Result<(), CommandError> {
     if saved.plan.base.first_key.is_none() {
         return Err(stale("the plan was made for a state, and there is none here")
@@ -138,7 +140,8 @@ pub(super) fn refuse_without_state(saved: &SavedPlan, folder: &Folder) -> Result
     ))
 }
 
-/// Returns the digest of where a folder is. Paths tell about machines and people, so a plan file has no more of it.
+/// Returns the digest of a folder's path. A path says something about machines and people, so a plan file has
+/// only this.
 pub(super) fn place_of(folder: &Path) -> Result<Digest, CommandError> {
     let real = folder.canonicalize().map_err(|error| {
         CommandError::caused(format_args!("cannot look at the folder {}", folder.display()), &error)

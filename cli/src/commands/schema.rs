@@ -1,4 +1,4 @@
-//! `plumb schema`: the resource types, what one of them is made of, and the JSON Schema of a spec.
+//! `plumb schema`: shows the resource types, the attributes of one of them, or the JSON Schema of a spec.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -50,7 +50,8 @@ pub(crate) fn run(base: &Path, args: &Schema, output: &Output) -> Result<Status,
     Ok(Status::Done)
 }
 
-/// The providers that come with Plumb, and those that the spec of the folder declares, if there is one.
+/// Returns the providers that come with Plumb, and those that the spec of the folder declares, if there is
+/// one.
 fn described(folder: &Folder, base: &Path) -> Result<Described, CommandError> {
     let mut all = known()?;
     if folder.spec_if_any()?.is_some() {
@@ -63,18 +64,18 @@ fn described(folder: &Folder, base: &Path) -> Result<Described, CommandError> {
     Ok(all)
 }
 
-/// The providers that come with Plumb.
+/// Returns the providers that come with Plumb.
 fn known() -> Result<Described, CommandError> {
     let (providers, settings) = (providers::known_schemas()?, providers::known_settings()?);
     Ok(Described { providers, settings, is_open: false })
 }
 
-/// The JSON Schema of a spec that uses the providers that come with Plumb.
+/// Returns the JSON Schema of a spec that uses the providers that come with Plumb.
 pub(super) fn of_every_spec() -> Result<String, CommandError> {
     Ok(json::pretty(&spec_schema(&known()?)))
 }
 
-/// The types, one a line.
+/// Returns the list of types, one per line.
 fn list<'a>(types: impl Iterator<Item = &'a Arc<TypeSchema>> + Clone) -> String {
     let width = types.clone().map(|ty| ty.name.len()).max().unwrap_or(0);
     types.fold(String::new(), |mut text, ty| {
@@ -83,7 +84,7 @@ fn list<'a>(types: impl Iterator<Item = &'a Arc<TypeSchema>> + Clone) -> String 
     })
 }
 
-/// A type with its attributes and rules, for people.
+/// Returns the description of a type with its attributes and rules, for people.
 pub(super) fn type_text(ty: &TypeSchema) -> String {
     let mut text = format!("{}: {}\n\nAttributes:\n", ty.name, ty.description);
     let width = ty.attributes.keys().map(|name| name.len()).max().unwrap_or(0);
@@ -103,7 +104,7 @@ pub(super) fn type_text(ty: &TypeSchema) -> String {
     text
 }
 
-/// Returns the facts about an attribute, in a few words each.
+/// Returns the facts about an attribute, each in a few words.
 fn facts(attribute: &Attribute) -> Vec<String> {
     let mut facts = words::facts(attribute);
     if let Some(allowed) = &attribute.constraint.one_of {

@@ -1,4 +1,4 @@
-//! `plumb serve`: the serverless compute service on this machine, in the foreground.
+//! `plumb serve`: runs the serverless compute service on this machine, in the foreground.
 
 mod key;
 
@@ -22,18 +22,18 @@ use crate::output::Output;
 use crate::runtime;
 use crate::signals::stop_or_end;
 
-/// The word that makes this program the built-in worker.
+/// The argument that makes this program the built-in worker.
 pub(crate) const ECHO_WORKER: &str = "__echo-worker";
-/// The word that makes it the guard of a worker, whose command follows.
+/// The argument that makes this program the guard of a worker, whose command follows.
 pub(crate) const WORKER_GUARD: &str = "__worker-guard";
 
-/// The longest wait for another service of the folder that may be about to end.
+/// The longest wait for another service of the folder to end.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The pause between two looks at whether it has ended.
+/// The pause between two checks for the end of that service.
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(base: &Path, args: &Serve, output: &Output) -> Result<Status, CommandError> {
-    // Its data, its logs and what its workers write are this user's alone, whatever a shell allows.
+    // The data, the logs and the files of workers are for this user alone, whatever the shell's umask allows.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
     if let Some(ServeCommand::Key(command)) = &args.command {
         return key::run(base, command, output);
@@ -88,7 +88,7 @@ fn options(base: &Path, args: &Serve) -> Result<Options, CommandError> {
     Ok(options)
 }
 
-/// Returns the files of the certificate, where both are named.
+/// Returns the files of the certificate and its key, if both are given.
 fn tls_files(base: &Path, args: &Serve) -> Option<TlsFiles> {
     let (certificate, key) = args.tls_cert.as_ref().zip(args.tls_key.as_ref())?;
     Some(TlsFiles { certificate: base.join(certificate), key: base.join(key) })
@@ -144,7 +144,7 @@ fn help(error: &StartError) -> Option<&'static str> {
     }
 }
 
-/// Starts once the folder is free: a service that a command started ends soon after the command.
+/// Starts the service once the folder is free. A service that a command started ends soon after that command.
 async fn start_when_free(options: Options, anywhere: bool) -> Result<Server, StartError> {
     let patience = if options.until_idle { Duration::ZERO } else { PATIENCE };
     let until = Instant::now() + patience;
@@ -158,8 +158,8 @@ async fn start_when_free(options: Options, anywhere: bool) -> Result<Server, Sta
     }
 }
 
-/// Starts at the port of the last time, so that addresses stay as they are; where somebody else
-/// has it, anywhere.
+/// Starts the service at the port of the last time, so that addresses stay valid. With `anywhere`, uses
+/// another port if that one is taken.
 async fn start(options: Options, anywhere: bool) -> Result<Server, StartError> {
     let usual = child_service::usual_port(&options.data);
     if anywhere && usual != 0 {
@@ -173,7 +173,8 @@ async fn start(options: Options, anywhere: bool) -> Result<Server, StartError> {
     service::start(options).await
 }
 
-/// Prints the addresses of the service. Prints the key only on request: a terminal or a log keeps it.
+/// Prints the addresses of the service. Prints the key only on request, because a terminal or a log would
+/// keep it.
 fn announce(addresses: &Addresses, data: &Path, args: &Serve, output: &Output) {
     let Addresses { rest, graphql, queue, key, .. } = addresses;
     if args.print_env {

@@ -1,4 +1,4 @@
-//! `plumb show`: the state, or a saved plan.
+//! `plumb show`: shows the state, or a saved plan.
 
 use std::path::Path;
 

@@ -1,9 +1,9 @@
-//! `plumb unlock`: about a lock that seems to be left behind.
+//! `plumb unlock`: for a lock that seems to be left behind.
 //!
-//! Locks end by themselves in every backend: with the holder's process, with its connection, or
-//! once it has been silent for long enough. So none has to be taken away. A process that stands
-//! still keeps its connection, though, and in a database can be driven out: what it still writes
-//! is refused there. Elsewhere what remains is to say who holds the lock, and when it ends.
+//! Locks end by themselves in every backend: with the holder's process, with its connection, or after a time
+//! without a sign of it. So no lock has to be removed. But a process that hangs keeps its connection. In a
+//! database, that process can be driven out: its later writes are refused. For all other locks, this command
+//! shows who holds the lock and when it ends.
 
 use std::path::Path;
 
@@ -19,7 +19,8 @@ use crate::runtime;
 pub(crate) fn run(base: &Path, args: &Unlock, output: &Output) -> Result<Status, CommandError> {
     let folder = Folder::new(base, None)?;
     let ends = lock_ends(folder.settings()?);
-    // Whatever is there, and whether or not it can be read: who stands still may be the reason.
+    // Neither the content of the store nor its readability matters here: a hanging process may be the reason
+    // for both.
     let store = folder.any_store()?;
     let Some(holder) = runtime::wait_for(async { Ok(store.holder().await?) })? else {
         output.talk(&format!("no run holds the lock: a lock here ends {}\n", when(ends)));
@@ -40,7 +41,7 @@ pub(crate) fn run(base: &Path, args: &Unlock, output: &Output) -> Result<Status,
 
 fn drive_out(store: &dyn Store, holder: &Holder, output: &Output) -> Result<Status, CommandError> {
     let driven_out = runtime::wait_for(async { Ok(store.drive_out(&holder.run).await?) })?;
-    // What a holder says of itself stands in the store, where others may write.
+    // The store has what the holder says of itself, and others may write there.
     let (run, host) = (render::safe::text(&holder.run), render::safe::text(&holder.host));
     if !driven_out {
         output.talk(&format!("run {run} holds the lock no more\n"));
@@ -63,7 +64,7 @@ fn when(ends: LockEnds) -> &'static str {
     }
 }
 
-/// Returns the facts about a holder, and the advice; none where it can be driven out.
+/// Returns the facts about a holder, and the advice; `None` if the holder can be driven out.
 fn held(holder: &Holder, ends: LockEnds) -> Option<(String, &'static str)> {
     let Holder { run, pid, host, .. } = holder;
     let who = format!("process {pid} on {host}");
@@ -94,7 +95,7 @@ mod tests {
             Holder { run: "r1".to_owned(), host: "m".to_owned(), pid: 7, ..Holder::default() };
         let said = |ends| held(&holder, ends).unwrap().0;
         assert_eq!(said(LockEnds::WithProcess), "run r1 is alive: process 7 on m holds the lock");
-        // Whether a holder lives cannot be seen in an object.
+        // An object store does not show if a holder is alive.
         assert!(!said(LockEnds::AfterSilence).contains("alive"));
         assert!(!when(LockEnds::AfterSilence).contains("process"));
     }

@@ -1,4 +1,4 @@
-//! `plumb validate`: everything that can be said about a spec without a call.
+//! `plumb validate`: checks a spec without any call.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ pub(crate) fn run(base: &Path, args: &Validate, output: &Output) -> Result<Statu
     Ok(if valid { Status::Done } else { Status::Failed })
 }
 
-/// The variables that have no value.
+/// Returns the variables that have no value.
 fn unset(config: &Config) -> Vec<&str> {
     let variables = config.variables.iter();
     let unset = variables.filter(|(_, variable)| !variable.value.value.is_known());

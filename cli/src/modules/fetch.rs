@@ -1,4 +1,4 @@
-//! Fetching repositories with the `git` of this machine. Only `plumb init` does.
+//! The fetch of repositories with the `git` of this machine. Only `plumb init` does it.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use engine::config::modules::source::Repository;
 use super::lock::{Locked, digest};
 use crate::error::CommandError;
 
-/// The protocols that git may use: others would let an address run a command.
+/// The protocols that git may use. With others, an address could run a command.
 const PROTOCOLS: &str = "https:http:ssh:git:file";
 
 /// Fetches a repository at its revision into a new folder, without its history.
@@ -22,7 +22,7 @@ pub(super) fn fetch(repository: &Repository, folder: &Path) -> Result<Locked, Co
         CommandError::caused(format_args!("cannot make {}", folder.display()), &error)
     })?;
     git.run(&["init", "--quiet"])?;
-    // A server need not give a single commit by its hash: everything is fetched then.
+    // A server need not offer a single commit by its hash. Then everything is fetched.
     let single = git.run(&["fetch", "--quiet", "--depth", "1", url, revision]);
     let checked_out = if single.is_ok() {
         "FETCH_HEAD"
@@ -45,7 +45,7 @@ struct Git<'a> {
 }
 
 impl Git<'_> {
-    /// Runs git in the folder; returns what it printed.
+    /// Runs git in the folder, and returns its output.
     fn run(&self, arguments: &[&str]) -> Result<String, CommandError> {
         let Repository { url, revision } = self.repository;
         let output = Command::new("git")

@@ -1,5 +1,5 @@
-//! `plumb.lock`: the digest of each repository that modules and descriptors come from. `plumb init` writes it, every other command holds
-//! the fetched files against it.
+//! `plumb.lock`: the digest of each repository that modules and descriptors come from. `plumb init` writes
+//! the file, and every other command compares the fetched files with it.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -25,7 +25,7 @@ pub(crate) struct Lock(BTreeMap<Repository, Locked>);
 /// The commit and the files of a repository as they were fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Locked {
-    /// The commit.
+    /// The commit that was fetched.
     pub(crate) commit: String,
     /// The digest of the names and contents of its files.
     pub(crate) digest: String,
@@ -49,7 +49,7 @@ struct Row {
 }
 
 impl Lock {
-    /// Reads the file of a spec's folder; an empty lock where there is none.
+    /// Reads the lock file of a spec's folder. Without a file, returns an empty lock.
     pub(crate) fn read(folder: &Path) -> Result<Self, CommandError> {
         let path = inside(folder, NAME);
         let fail = |error: std::io::Error| {
@@ -75,7 +75,7 @@ impl Lock {
         Ok(Self(file.repositories.into_iter().map(entry).collect()))
     }
 
-    /// Writes the file, as a whole or not at all.
+    /// Writes the lock file, completely or not at all.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), CommandError> {
         let row = |(repository, locked): (&Repository, &Locked)| Row {
             source: repository.url.clone(),
@@ -99,19 +99,19 @@ impl Lock {
         self.0.get(repository)
     }
 
-    /// Notes what a repository holds.
+    /// Adds the entry of a repository.
     pub(crate) fn insert(&mut self, repository: Repository, locked: Locked) {
         self.0.insert(repository, locked);
     }
 
-    /// Drops the repositories that nothing comes from any more.
+    /// Removes the repositories that the spec no longer uses.
     pub(crate) fn keep(&mut self, used: &std::collections::BTreeSet<Repository>) {
         self.0.retain(|repository, _| used.contains(repository));
     }
 }
 
-/// The digest of a folder: of the paths and contents of its files, links as what they say. Folders named `.git` do not
-/// count.
+/// Returns the digest of a folder: of the paths and contents of its files, and of the targets of its links.
+/// Leaves out folders named `.git`.
 pub(crate) fn digest(folder: &Path) -> std::io::Result<String> {
     let mut hasher = blake3::Hasher::new();
     let mut open = vec![(folder.to_owned(), String::new())];

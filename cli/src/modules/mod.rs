@@ -1,5 +1,5 @@
-//! The places of modules, and of descriptors in repositories: which may be read, where one is, and how the repositories get
-//! there.
+//! The places of modules, and of descriptors in repositories: which places may be read, where they are on
+//! disk, and how `plumb init` fetches the repositories.
 
 mod fetch;
 mod lock;
@@ -19,15 +19,16 @@ use crate::spec_text::{self, inside};
 /// The places of the modules of one spec.
 pub(crate) struct Places<'a> {
     folder: &'a Path,
-    /// The folder that modules beside the spec must lie in: the root of the git repository around it, else its own.
+    /// The folder that must contain the modules beside the spec: the root of the git repository around the
+    /// spec, else the folder of the spec.
     root: PathBuf,
     lock: Result<Lock, CommandError>,
-    /// The repositories that were held against the lock.
+    /// The repositories whose files were compared with the lock.
     proven: BTreeSet<Repository>,
 }
 
 impl<'a> Places<'a> {
-    /// The places of the modules of the spec in a folder.
+    /// Returns the places for the modules of the spec in a folder.
     pub(crate) fn new(folder: &'a Path) -> Self {
         let own = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let is_repository = |path: &&Path| path.join(".git").exists();
@@ -35,7 +36,8 @@ impl<'a> Places<'a> {
         Self { folder, root, lock: Lock::read(folder), proven: BTreeSet::new() }
     }
 
-    /// The folder of a module, as the user would say it; why it cannot be read.
+    /// Returns the folder of a module, in the form in which the user wrote the spec's folder, or why it
+    /// cannot be read.
     pub(crate) fn of(&mut self, source: &ModuleSource) -> Result<PathBuf, String> {
         if let Some(repository) = &source.repository {
             self.prove(repository)?;
@@ -68,7 +70,8 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// Holds what was fetched of a repository against the lock; why it cannot be used.
+    /// Compares the fetched files of a repository with the lock. The error says why the repository cannot be
+    /// used.
     pub(crate) fn prove(&mut self, repository: &Repository) -> Result<(), String> {
         if self.proven.contains(repository) {
             return Ok(());
@@ -87,10 +90,11 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Fetches the repositories that the modules and descriptors of a spec come from, and writes `plumb.lock`. Returns their number.
+/// Fetches the repositories of a spec's modules and descriptors, and writes `plumb.lock`. Returns their
+/// number.
 pub(crate) fn fetch(folder: &Path, output: &Output) -> Result<usize, CommandError> {
     let (mut lock, mut used) = (Lock::read(folder)?, BTreeSet::new());
-    // What a fetched module calls shows when it is there.
+    // The modules that a fetched module calls are known only after the fetch.
     while let Some(text) = spec_text::read(folder)? {
         let open: BTreeSet<Repository> =
             repositories(&text.document).difference(&used).cloned().collect();
@@ -110,7 +114,8 @@ pub(crate) fn fetch(folder: &Path, output: &Output) -> Result<usize, CommandErro
     Ok(used.len())
 }
 
-/// The repositories of a document: those of its modules, which may call others, and those of its descriptors.
+/// Returns the repositories of a document: those of its modules, which may call others, and those of its
+/// descriptors.
 fn repositories(document: &Document) -> BTreeSet<Repository> {
     let modules = engine::config::modules::sources(document).into_iter();
     let descriptors = document.providers.values();
@@ -119,7 +124,7 @@ fn repositories(document: &Document) -> BTreeSet<Repository> {
     modules.filter_map(|it| it.repository).chain(descriptors).collect()
 }
 
-/// Fetches one repository, unless it is there as the lock says.
+/// Fetches one repository, unless it is there with the digest in the lock.
 fn fetch_one(
     folder: &Path,
     repository: &Repository,

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::offsets::Offsets;
 use super::{SpecExpr, diagnostics as say, span};
 use crate::diagnostics::{Diagnostics, FileId, Span};
-use crate::expression::functions::listing_name;
+use crate::expression::functions;
 use crate::expression::parse::{Dialect, expression, template};
 use crate::expression::visit::{move_ranges, walk};
 use crate::expression::{Expr, ExprError, Kind, Range};
@@ -181,19 +181,14 @@ impl Converter<'_> {
     }
 }
 
-/// Returns the path in a call of a function that reads files, and the name under which the shell gets the
-/// request. The request for a list of the files in a folder ends in `/`. The type checker reports a wrong
-/// number of arguments.
+/// Returns the path in a call of a function that reads files, and the name of its
+/// [request](crate::expression::FileRequest). The type checker reports a wrong number of arguments.
 pub(super) fn file_request(expr: &Expr) -> Option<(&Expr, Option<String>)> {
     let Kind::Call(call) = &expr.kind else { return None };
-    let name: fn(&str) -> Option<String> = match (&*call.name, call.arguments.len()) {
-        ("file", 1) | ("templatefile", 2) => |path| (!path.ends_with('/')).then(|| path.to_owned()),
-        ("fileset", 2) => |path| Some(listing_name(path)),
-        _ => return None,
-    };
+    let request = functions::file_request(&call.name)?;
     let path = call.arguments.first()?;
     let request = match &path.kind {
-        Kind::Literal(Value::String(text)) => name(text),
+        Kind::Literal(Value::String(text)) => request.with_path(text).name(),
         _ => None,
     };
     Some((path, request))

@@ -21,8 +21,8 @@ use super::{
 };
 use crate::address::{Block, Name, is_name};
 use crate::diagnostics::Diagnostics;
-use crate::expression::Kind;
 use crate::expression::visit::walk;
+use crate::expression::{FileRequest, Kind};
 use crate::schema::{ProviderSchema, TypeSchema};
 use crate::work::{self, InTurn, Workers};
 
@@ -365,7 +365,8 @@ pub(super) fn check_files(document: &Document, files: &Files, diagnostics: &mut 
             let Some((argument, Some(path))) = file_request(part) else { return };
             if let Some(reason) = reason(&path).filter(|_| document.files.contains(&path)) {
                 let at = place(item.value.span.file, argument.range);
-                diagnostics.push(say::unreadable_file(&path, &reason, at));
+                let path = FileRequest::of_name(&path).path();
+                diagnostics.push(say::unreadable_file(path, &reason, at));
             }
         });
     }

@@ -28,7 +28,7 @@ mod yaml;
 
 pub(super) use parameters::{Parameter, Wants};
 
-use super::{ExprError, Range};
+use super::{ExprError, FileRequest, Range};
 use crate::diagnostics::{Advice, nearest};
 use crate::types::Type;
 use crate::value::{Datum, Value};
@@ -99,13 +99,15 @@ pub(super) enum Body {
 }
 
 /// The functions that the evaluator computes itself.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) enum Special {
     Try,
     Can,
     Sensitive,
     NonSensitive,
     File,
+    /// From the bytes of a file.
+    FileBytes(fn(&[u8]) -> String),
     FileSet,
     TemplateFile,
 }
@@ -145,15 +147,20 @@ impl Fault {
     }
 }
 
-/// Returns the name of the request for the list of the files in a folder, which the spec's shell answers.
-pub(crate) fn listing_name(folder: &str) -> String {
-    let folder = folder.trim_end_matches('/');
-    format!("{}/", if folder.is_empty() { "." } else { folder })
-}
-
 /// Returns the function with that name.
 pub(super) fn find(name: &str) -> Option<&'static Function> {
     table::FUNCTIONS.get(name).copied()
+}
+
+/// Returns the kind of request that the first argument of a function makes, with an empty path; none for a function
+/// that reads no file.
+pub(crate) fn file_request(name: &str) -> Option<FileRequest<'static>> {
+    match find(name)?.body {
+        Body::Special(Special::File | Special::TemplateFile) => Some(FileRequest::Text("")),
+        Body::Special(Special::FileBytes(_)) => Some(FileRequest::Bytes("")),
+        Body::Special(Special::FileSet) => Some(FileRequest::Listing("")),
+        _ => None,
+    }
 }
 
 /// Returns the error about a function that does not exist.

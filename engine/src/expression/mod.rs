@@ -10,6 +10,7 @@
 
 pub mod check;
 pub mod evaluate;
+mod file_request;
 pub mod functions;
 mod keys;
 pub mod parse;
@@ -17,6 +18,8 @@ pub mod print;
 mod text;
 mod typing;
 pub mod visit;
+
+pub use file_request::FileRequest;
 
 use crate::address::{Block, Name};
 use crate::diagnostics::Correction;

@@ -7,7 +7,7 @@
 //! - the conditions of an object are judged before it is made or changed, and afterwards (`lower`);
 //! - a unique name is taken after its holder gave it up (`edges`);
 //! - in a replace that creates first, dependants follow the new object before the old one goes; an old object
-//! that is still used stays, for a later plan.
+//!   that is still used stays, for a later plan.
 
 mod cycles;
 mod delete_order;

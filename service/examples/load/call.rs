@@ -1,4 +1,5 @@
-//! As much HTTP as the load needs, so that its clients take little of what they measure.
+//! The part of HTTP that the load program needs. It is small, so that the clients take little
+//! processor time from the measured service.
 
 use std::io;
 

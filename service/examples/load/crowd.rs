@@ -1,4 +1,4 @@
-//! Many connections, and clients that do not read.
+//! The measurement of many idle connections, and of clients that do not read their answers.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::running::Service;
 const OPEN: usize = 2000;
 const STALLED: usize = 200;
 
-/// Measures the memory of idle connections and of answers that nobody reads.
+/// Measures the memory of idle connections and of answers that no client reads.
 pub(crate) async fn measure(service: &Service, endpoint: &str) {
     let mut client = service.client().await;
     let large = format!(r#"{{"input":{{"output_bytes":{}}}}}"#, 19 << 20);

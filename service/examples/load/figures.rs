@@ -1,4 +1,4 @@
-//! Jobs per second, times, and processor time.
+//! The measurements of jobs per second, response times, processor time and memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -9,7 +9,7 @@ use tokio::time::sleep_until;
 use crate::call::Client;
 use crate::running::{Processor, Service};
 
-/// Jobs per second from submit to result, printed and returned.
+/// Measures the jobs per second from submit to result, prints them, and returns them.
 pub(crate) async fn throughput(
     service: &Service,
     endpoints: &[String],
@@ -27,7 +27,7 @@ pub(crate) async fn throughput(
     rate
 }
 
-/// The time of `/runsync` at a load of so many jobs a second.
+/// Measures the time of `/runsync` at a load of `rate` jobs a second.
 pub(crate) async fn paced(service: &Service, endpoints: &[String], jobs: usize, rate: f64) {
     let before = service.processor();
     let times = run(service, endpoints, Share { jobs, clients: 64, rate: Some(rate) }).await;
@@ -38,7 +38,7 @@ pub(crate) async fn paced(service: &Service, endpoints: &[String], jobs: usize, 
     );
 }
 
-/// The time of one request at a time.
+/// Measures the time of one request at a time.
 pub(crate) async fn times(service: &Service, endpoint: &str, with: &str) {
     let mut client = service.client().await;
     let path = |operation: &str| format!("/v2/{endpoint}/{operation}");
@@ -60,7 +60,7 @@ pub(crate) async fn times(service: &Service, endpoint: &str, with: &str) {
     }
 }
 
-/// The service's memory under a load that does not end.
+/// Measures the service's memory under a load that lasts for this time.
 pub(crate) async fn steady(service: &Service, endpoints: &[String], time: Duration) {
     let (started, before, mut done) = (Instant::now(), service.memory(), 0);
     while started.elapsed() < time {
@@ -73,12 +73,13 @@ pub(crate) async fn steady(service: &Service, endpoints: &[String], time: Durati
     }
 }
 
-/// A number of jobs, and how clients share them.
+/// The number of jobs, and the clients that share them.
 #[derive(Clone, Copy)]
 struct Share {
     jobs: usize,
     clients: usize,
-    /// Jobs a second altogether; without it each client submits the next job when it has a result.
+    /// The jobs a second of all clients together. With `None`, each client submits its next job
+    /// when it has a result.
     rate: Option<f64>,
 }
 
@@ -120,7 +121,7 @@ async fn one(client: &mut Client, path: &str, number: usize) -> Duration {
     took
 }
 
-/// The median and the 99th percentile.
+/// Returns the median and the 99th percentile as a text.
 pub(crate) fn shown(mut times: Vec<Duration>) -> String {
     times.sort();
     let (middle, high) = (times[times.len() / 2], times[times.len() * 99 / 100]);
@@ -132,7 +133,7 @@ pub(crate) fn per_second(count: usize, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64()
 }
 
-/// The processor time of one job.
+/// Returns the processor time of one job as a text.
 #[expect(clippy::cast_precision_loss, reason = "a time for people")]
 fn cost(before: Processor, after: Processor, jobs: usize) -> String {
     let each = |before: f64, after: f64| (after - before) / jobs as f64 * 1e6;

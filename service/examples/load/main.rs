@@ -4,11 +4,12 @@
 //! cargo run --release -p service --example load [JOBS] [QUEUED] [SECONDS]
 //! ```
 //!
-//! Starts a service in a process of its own with eight echo workers behind four endpoints and
-//! measures, over real sockets: jobs per second from submit to result, and the processor time of
-//! each; the time of `/runsync` at half of that load; the time of one request at a time; the same
-//! with QUEUED jobs in the queue, a start over them and a purge of 100,000; the memory of
-//! many connections; and the memory over a load of SECONDS. A 0 leaves its part out.
+//! The program starts a service in a process of its own, with eight echo workers behind four
+//! endpoints. It measures over real sockets: jobs per second from submit to result, and the
+//! processor time of each; the time of `/runsync` at half of that load; the time of one request at
+//! a time; the same with QUEUED jobs in the queue, a start with this queue, and a purge of 100,000
+//! jobs; the memory of many connections; and the memory under a load of SECONDS. A 0 leaves its
+//! part out.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people")]
 
@@ -25,7 +26,7 @@ use std::time::Duration;
 use service::{Options, echo_worker_main, worker_guard_main};
 use tokio_util::sync::CancellationToken;
 
-/// That of the `plumb` binary.
+/// The allocator of the `plumb` binary.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! A long queue: its memory, a start over it, a purge of it.
+//! The measurement of a long queue: its memory, a start with it, and a purge of it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::{ENDPOINTS, WORKERS, figures};
 /// The number of jobs that are purged.
 const PURGED: usize = 100_000;
 
-/// Measures with so many jobs in the queue of an endpoint without workers; returns the service
-/// that runs afterwards.
+/// Measures with so many jobs in the queue of an endpoint without workers. Returns the service that
+/// runs afterwards.
 pub(crate) async fn measure(
     service: Service,
     folder: &Path,
@@ -41,7 +41,7 @@ pub(crate) async fn measure(
     service
 }
 
-/// Purges an endpoint while another one works.
+/// Measures a purge of one endpoint while another endpoint serves jobs.
 async fn purge(service: &Service, purged: &str, other: &str) {
     let (mut client, mut bystander) = (service.client().await, service.client().await);
     let path = format!("/v2/{other}/runsync");

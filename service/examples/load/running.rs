@@ -1,4 +1,4 @@
-//! A service in a process of its own, and what it takes of the machine.
+//! A service in a process of its own, and its use of memory and processor time.
 
 use std::path::Path;
 use std::process::{Child, Command};
@@ -21,19 +21,19 @@ impl Drop for Service {
     }
 }
 
-/// Processor time, user and system, in seconds.
+/// The processor time, user and system together, in seconds.
 #[derive(Clone, Copy)]
 pub(crate) struct Processor {
-    /// That of the service.
+    /// The processor time of the service.
     pub(crate) service: f64,
-    /// That of its workers.
+    /// The processor time of its workers and their guards.
     pub(crate) workers: f64,
-    /// That of this program.
+    /// The processor time of this program.
     pub(crate) load: f64,
 }
 
 impl Service {
-    /// Starts a service over a folder, and waits until it answers.
+    /// Starts a service with this data folder, and waits until it answers.
     pub(crate) async fn start(folder: &Path) -> Service {
         let me = std::env::current_exe().unwrap();
         let path = folder.join("serve.json");
@@ -51,17 +51,17 @@ impl Service {
         service
     }
 
-    /// A client with a connection of its own.
+    /// Returns a client with a connection of its own.
     pub(crate) async fn client(&self) -> Client {
         Client::open(&self.host).await.unwrap()
     }
 
-    /// The address, `HOST:PORT`.
+    /// Returns the address of the service, `HOST:PORT`.
     pub(crate) fn host(&self) -> &str {
         &self.host
     }
 
-    /// Makes an endpoint, and waits until all its workers are idle.
+    /// Makes an endpoint, and waits until all its workers are idle. Returns its id.
     pub(crate) async fn endpoint(&self, name: &str, workers: usize) -> String {
         let mut client = self.client().await;
         let template = json!({ "name": name, "imageName": "echo", "isServerless": true });
@@ -83,7 +83,7 @@ impl Service {
         }
     }
 
-    /// The memory of the service's process, in megabytes.
+    /// Returns the memory of the service's process, in megabytes.
     pub(crate) fn memory(&self) -> u64 {
         let path = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(path).unwrap();
@@ -91,7 +91,7 @@ impl Service {
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() >> 10
     }
 
-    /// The processor time that was used so far.
+    /// Returns the processor time that was used so far.
     pub(crate) fn processor(&self) -> Processor {
         let service = self.child.id();
         // A worker is the child of a guard, which is the child of the service.

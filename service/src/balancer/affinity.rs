@@ -5,18 +5,18 @@ use axum::http::{HeaderMap, HeaderName};
 use super::refusal::Refusal;
 use crate::problem::Problem;
 
-/// The header that names a worker: in requests the wanted one, in answers the one that answered.
+/// The header that names a worker: the wanted one in requests, the one that answered in answers.
 pub(super) const WORKER_ID: HeaderName = HeaderName::from_static("x-runpod-worker-id");
 
 /// The worker that a request should go to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Affinity {
-    /// Any.
+    /// Any worker.
     None,
-    /// This one if it takes requests, else any.
+    /// This worker if it takes requests, else any.
     Soft(String),
-    /// This one only. A worker that was scaled down is gone, and so there is nothing to resume:
-    /// `strict-resume` means the same.
+    /// This worker only. `strict-resume` means the same, because a worker that was scaled down
+    /// cannot be resumed.
     Strict(String),
 }
 

@@ -12,19 +12,19 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// The reason for which a body was cut off.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CutOff {
-    /// It is larger than bodies may be.
+    /// The body is larger than the limit.
     #[error("the body is too large")]
     TooLarge,
-    /// It was not complete in time.
+    /// The body was not complete in time.
     #[error("the body took too long")]
     TooLate,
-    /// Its sender broke off.
+    /// The sender of the body broke off.
     #[error("the body broke off")]
     Broken(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// A body that is cut off when it is too large or too late. It keeps what it is given until it is
-/// dropped: the client that leaves gives it back.
+/// A body that is cut off when it is too large or too late. It owns `kept` until it is dropped. It
+/// is also dropped when the client leaves, which releases `kept`.
 pub(super) struct CappedBody<B, K> {
     body: B,
     left: u64,
@@ -39,7 +39,7 @@ impl<B, K> CappedBody<B, K> {
         CappedBody { body, left: limit, due, was_too_large, _kept: kept }
     }
 
-    /// Becomes true when the body is cut off for its size.
+    /// Returns a flag that becomes true when the body is cut off for its size.
     pub(super) fn was_too_large(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.was_too_large)
     }

@@ -1,4 +1,4 @@
-//! The headers that are about one connection only, and those that are for this service alone.
+//! The headers that concern one connection only, and those that only this service reads.
 
 use axum::http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_LENGTH, EXPECT, HeaderMap, HeaderName, HeaderValue,
@@ -7,7 +7,7 @@ use axum::http::header::{
 
 use super::affinity::WORKER_ID;
 
-/// The headers that are about one connection only, beside those that `Connection` names.
+/// The headers that concern one connection only, beside those that `Connection` names.
 const OF_CONNECTION: [HeaderName; 8] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -19,7 +19,7 @@ const OF_CONNECTION: [HeaderName; 8] = [
     UPGRADE,
 ];
 
-/// Leaves the headers of a request that are for the worker. The key of the account is not.
+/// Removes the headers of a request that the worker must not get, among them the key of the client.
 pub(super) fn keep_those_of_worker(headers: &mut HeaderMap) {
     let protocol = upgrade(headers);
     remove_those_of_connection(headers);
@@ -29,7 +29,8 @@ pub(super) fn keep_those_of_worker(headers: &mut HeaderMap) {
     set_upgrade(headers, protocol);
 }
 
-/// Leaves the headers of an answer that are for the client.
+/// Removes the headers of an answer that concern the connection to the worker, and adds the
+/// worker's id.
 pub(super) fn keep_those_of_client(headers: &mut HeaderMap, worker: &str, switches: bool) {
     let protocol = upgrade(headers).filter(|_| switches);
     remove_those_of_connection(headers);
@@ -39,13 +40,13 @@ pub(super) fn keep_those_of_client(headers: &mut HeaderMap, worker: &str, switch
     }
 }
 
-/// The protocol that a message wants to go on with.
+/// Returns the protocol that a message switches to; `None` if it names none.
 pub(super) fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     let names_it = named_by_connection(headers).contains(&UPGRADE);
     headers.get(UPGRADE).filter(|_| names_it).cloned()
 }
 
-/// The length that a message announces of its body.
+/// Returns the length in bytes that a message announces for its body; `None` if it announces none.
 pub(super) fn length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
 }

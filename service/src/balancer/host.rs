@@ -1,4 +1,4 @@
-//! The endpoint that the name of a host means: `<endpoint>.localhost`.
+//! The host names of endpoints: `<endpoint>.localhost`.
 
 use axum::http::header::HOST;
 use axum::http::uri::PathAndQuery;
@@ -7,7 +7,7 @@ use axum::http::{Request, Uri};
 use super::PREFIX;
 use crate::ids;
 
-/// Turns a request to the host of an endpoint into one to the path of that endpoint.
+/// Turns a request to the host of an endpoint into a request to the path of that endpoint.
 pub(crate) fn resolved<B>(mut request: Request<B>) -> Request<B> {
     if let Some(uri) = uri_of_endpoint(&request) {
         *request.uri_mut() = uri;

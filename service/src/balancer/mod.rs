@@ -1,10 +1,10 @@
 //! Load balancing endpoints: requests go to the HTTP servers of their workers, under
 //! `/lb/<endpoint>/<path>` and at the host `<endpoint>.localhost`.
 //!
-//! A request goes to the healthy worker with the fewest requests ([`rotation`]), or to the one
-//! that it names ([`affinity`]), and waits where there is none. It is passed on as it comes
-//! ([`proxy`]): neither bodies nor what goes over an upgraded connection ([`tunnel`]) are held in
-//! memory. The workers and their health checks are the fleet's ([`crate::workers`]).
+//! A request goes to the healthy worker with the fewest requests ([`rotation`]), or to the one that
+//! it names ([`affinity`]), and waits if there is none. Its bytes are passed on as they come
+//! ([`proxy`]): neither bodies nor the bytes of an upgraded connection ([`tunnel`]) are collected
+//! in memory. The workers and their health checks belong to the fleet ([`crate::workers`]).
 
 mod affinity;
 mod capped_body;
@@ -37,7 +37,7 @@ pub(crate) use rotation::Balancer;
 /// The prefix of the paths.
 const PREFIX: &str = "/lb/";
 
-/// The routes of load balancing endpoints.
+/// Returns the router of load balancing endpoints.
 pub(crate) fn router() -> Router<Arc<App>> {
     let paths = ["/lb/{endpoint}", "/lb/{endpoint}/", "/lb/{endpoint}/{*path}"];
     paths.into_iter().fold(Router::new(), |router, path| router.route(path, any(serve)))
@@ -67,7 +67,8 @@ async fn serve(State(app): State<Arc<App>>, request: Request) -> Response {
     gate::finished(&entry, response)
 }
 
-/// Refuses a request whose key does not allow it. Only the worker knows what a request changes.
+/// Refuses a request whose key does not allow it. Every request counts as one that changes
+/// something, because only the worker knows whether it does.
 fn admit(app: &App, request: &Request) -> Result<(), Problem> {
     let principal = app.keys.authenticate(Interface::Rest, request.headers(), request.uri())?;
     let (endpoint, _) = target(request.uri().path());
@@ -75,7 +76,7 @@ fn admit(app: &App, request: &Request) -> Result<(), Problem> {
     principal.permit(Access { interface, changes: true, endpoint })
 }
 
-/// Passes a request to a worker, as soon as there is one that takes it.
+/// Passes a request to a worker, as soon as a worker takes it.
 async fn pass(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
     let (id, _) = target(request.uri().path());
     check_endpoint(app, id).await?;
@@ -85,18 +86,18 @@ async fn pass(app: &Arc<App>, request: Request) -> Result<Response, Refusal> {
     proxy::forward(app, slot, request).await
 }
 
-/// The id of the endpoint, and the path for its worker.
+/// Returns the id of the endpoint, and the path for its worker.
 fn target(path: &str) -> (&str, &str) {
     let rest = path.strip_prefix(PREFIX).unwrap_or_default();
     rest.find('/').map_or((rest, "/"), |end| rest.split_at(end))
 }
 
-/// Refuses what is no load balancing endpoint.
+/// Refuses an id that belongs to no load balancing endpoint.
 async fn check_endpoint(app: &Arc<App>, id: &str) -> Result<(), Refusal> {
     let is_balanced = if let Some(wanted) = app.fleet.wanted(id) {
         wanted.endpoint.is_balanced()
     } else {
-        // It may have been made a moment ago.
+        // The fleet may not know an endpoint yet that was made a moment ago, so the store is asked.
         let id = id.to_owned();
         let read = move |conn: &rusqlite::Connection| objects::get::<Endpoint>(conn, &id);
         app.store.read(read).await?.is_balanced()

@@ -1,4 +1,4 @@
-//! The way of one request to a worker and of its answer back.
+//! The passing of one request to a worker, and of its answer back.
 
 use std::io;
 use std::sync::Arc;
@@ -24,7 +24,8 @@ use crate::workers::http_server::{HttpServer, connect};
 /// The largest body of a request, and of an answer.
 const BODY_MAX: u64 = 30 << 20;
 
-/// A request at a worker: its slot, and the connection, which ends when this is dropped.
+/// A request that a worker handles: its slot, and the connection to the worker, which ends when
+/// this is dropped.
 struct Exchange {
     slot: Slot,
     connection: AbortHandle,
@@ -76,10 +77,10 @@ pub(super) async fn forward(
     }
 }
 
-/// A request as far as its answer depends on it.
+/// The parts of a request that the handling of its answer needs.
 struct Asked {
     method: Method,
-    /// The connection of the client, if it wants to go on with another protocol.
+    /// The upgradable connection of the client; `None` if the client asks for no other protocol.
     client: Option<OnUpgrade>,
     due: Instant,
 }
@@ -114,7 +115,7 @@ fn answer(
     Ok(response.map(|body| Body::new(CappedBody::new(body, BODY_MAX, asked.due, exchange))))
 }
 
-/// The request as the worker gets it.
+/// Returns the request as the worker gets it.
 fn for_worker(request: Request) -> Result<Request, Refusal> {
     let (parts, body) = request.into_parts();
     let (_, path) = target(parts.uri.path());
@@ -137,7 +138,7 @@ fn too_large() -> Refusal {
     Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message)
 }
 
-/// Nothing takes connections at the port of a worker that is healthy.
+/// Returns the refusal for a healthy worker at whose port nothing accepts connections.
 fn unreached(slot: &Slot, error: &io::Error) -> Refusal {
     let worker = slot.worker();
     let port = worker.server.get().map_or(0, HttpServer::port);

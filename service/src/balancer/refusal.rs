@@ -16,17 +16,17 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// A refusal with a sentence.
+    /// Returns a refusal with a sentence.
     pub(super) fn new(status: StatusCode, error: impl Into<String>) -> Refusal {
         Refusal { status, error: error.into(), message: None }
     }
 
-    /// A refusal with an error that clients of the real service know, and a sentence.
+    /// Returns a refusal with an error word that clients of the real service know, and a sentence.
     pub(super) fn known(status: StatusCode, error: &str, message: String) -> Refusal {
         Refusal { status, error: error.to_owned(), message: Some(message) }
     }
 
-    /// The worker did not answer as it should.
+    /// Returns the refusal for a worker that did not answer as it should.
     pub(super) fn bad_gateway(error: impl Into<String>) -> Refusal {
         Refusal::new(StatusCode::BAD_GATEWAY, error)
     }

@@ -1,4 +1,4 @@
-//! The choice of a worker, and the requests that wait for one.
+//! The choice of a worker for a request, and the requests that wait for a worker.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,21 +13,22 @@ use crate::app::App;
 use crate::problem::{Kind, Problem};
 use crate::workers::worker::Worker;
 
-/// The requests that wait for a worker.
+/// The number of requests of each endpoint that wait for a worker.
 #[derive(Default)]
 pub(crate) struct Balancer {
     waiting: Mutex<HashMap<String, usize>>,
-    /// Held while a worker is chosen: two requests at once would both choose the same.
+    /// Locked while a worker is chosen. Without it two requests at once could choose the same idle
+    /// worker.
     choice: Mutex<()>,
 }
 
 impl Balancer {
-    /// The endpoints with requests that wait.
+    /// Returns the endpoints that have waiting requests.
     pub(crate) fn pressed(&self) -> Vec<String> {
         self.counts().keys().cloned().collect()
     }
 
-    /// The number of requests of an endpoint that wait.
+    /// Returns the number of waiting requests of an endpoint.
     pub(crate) fn waiting(&self, endpoint: &str) -> usize {
         self.counts().get(endpoint).copied().unwrap_or(0)
     }
@@ -37,7 +38,7 @@ impl Balancer {
     }
 }
 
-/// A request that waits, until this is dropped.
+/// A waiting request, counted until this is dropped.
 struct Waiting<'a> {
     balancer: &'a Balancer,
     endpoint: &'a str,
@@ -62,7 +63,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// A worker with a request, until this is dropped.
+/// A worker with one request, counted until this is dropped.
 pub(super) struct Slot(Arc<Worker>);
 
 impl Slot {
@@ -71,7 +72,7 @@ impl Slot {
         Slot(Arc::clone(worker))
     }
 
-    /// The worker.
+    /// Returns the worker.
     pub(super) fn worker(&self) -> &Worker {
         &self.0
     }
@@ -83,7 +84,7 @@ impl Drop for Slot {
     }
 }
 
-/// Returns a worker for a request once there is one that takes it.
+/// Waits until a worker takes the request, and returns the worker.
 pub(super) async fn worker_for(
     app: &Arc<App>,
     endpoint: &str,
@@ -118,8 +119,8 @@ fn stopping() -> Refusal {
     Refusal::from(Problem::new(Kind::Unavailable, "the service is stopping"))
 }
 
-/// The worker that the request names, else the one with the fewest requests; `None` if the request
-/// must wait.
+/// Returns the worker that the request names, else the one with the fewest requests; `None` if the
+/// request must wait.
 fn chosen(app: &App, endpoint: &str, affinity: &Affinity) -> Result<Option<Slot>, Refusal> {
     let _one_at_a_time = app.balancer.choice.lock().unwrap_or_else(PoisonError::into_inner);
     let workers = app.fleet.workers_of(endpoint);
@@ -140,7 +141,8 @@ fn chosen(app: &App, endpoint: &str, affinity: &Affinity) -> Result<Option<Slot>
         }
         Affinity::None => {}
     }
-    // Of several with as few requests the first is taken, so that the others may become idle.
+    // Among workers with equally few requests the first one is taken, so that the others can become
+    // idle.
     let healthy = workers.iter().filter(|worker| worker.is_in_rotation());
     Ok(healthy.min_by_key(|worker| worker.state().requests).map(Slot::of))
 }

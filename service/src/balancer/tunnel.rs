@@ -1,4 +1,5 @@
-//! The connection after an upgrade, mostly WebSocket: bytes both ways, passed on unread.
+//! The connection after an upgrade, usually a WebSocket: bytes are copied both ways without being
+//! read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +11,11 @@ use tokio::time::{sleep, timeout};
 
 use crate::app::App;
 
-/// The time for one end to finish once the other has said its last.
+/// The time for one side to finish after the other side has ended its stream.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Joins two connections until one of them ends; `kept` is given back then. The draining service
-/// cuts it off as it does with other requests.
+/// Joins two connections until one of them ends, and drops `kept` then. A service that drains cuts
+/// the connection off, as it does with other requests.
 pub(super) fn join<K: Send + 'static>(
     app: Arc<App>,
     client: OnUpgrade,
@@ -39,7 +40,7 @@ pub(super) fn join<K: Send + 'static>(
     });
 }
 
-/// Copies both ways until one end has said its last and the other had time to.
+/// Copies both ways until one side has ended its stream and the other had [`LAST_WORDS`] to finish.
 async fn exchange(client: impl AsyncRead + AsyncWrite, worker: impl AsyncRead + AsyncWrite) {
     let (from_client, to_client) = split(client);
     let (from_worker, to_worker) = split(worker);
@@ -51,7 +52,7 @@ async fn exchange(client: impl AsyncRead + AsyncWrite, worker: impl AsyncRead + 
     }
 }
 
-/// Copies one way. An end that broke off has said its last, too.
+/// Copies one way. A side that broke off counts as ended.
 async fn pour(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
     drop(copy(&mut from, &mut to).await);
     drop(to.shutdown().await);

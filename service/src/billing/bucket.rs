@@ -25,7 +25,7 @@ impl Bucket {
         NAMES.iter().zip(all).find(|(known, _)| **known == name).map(|(_, bucket)| bucket)
     }
 
-    /// The beginning of the bucket that a time lies in.
+    /// Returns the beginning of the bucket that contains a time, in milliseconds since 1970.
     pub(crate) fn start(self, ms: i64) -> i64 {
         let day = ms.div_euclid(DAY_MS);
         let (year, month, _) = civil(day);
@@ -39,9 +39,9 @@ impl Bucket {
         }
     }
 
-    /// The beginning of the bucket after the one that a time lies in.
+    /// Returns the beginning of the bucket after the one that contains a time.
     pub(crate) fn next(self, ms: i64) -> i64 {
-        // No bucket is as long as this, and two of the shortest are longer.
+        // No bucket of this kind is longer than this, and two of them always are.
         let beyond = match self {
             Bucket::Hour => HOUR_MS,
             Bucket::Day => DAY_MS,
@@ -52,7 +52,7 @@ impl Bucket {
         self.start(self.start(ms) + beyond)
     }
 
-    /// The beginning of the bucket before the one that a time lies in.
+    /// Returns the beginning of the bucket before the one that contains a time.
     pub(crate) fn previous(self, ms: i64) -> i64 {
         self.start(self.start(ms) - 1)
     }

@@ -1,4 +1,4 @@
-//! The ledger in the store: what was used in each hour, and what it costs.
+//! The ledger in the store: the time that each object was used in each hour, and its cost.
 
 use rusqlite::{Connection, params};
 
@@ -10,15 +10,15 @@ use crate::store::Tx;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) what: BilledKind,
-    /// The endpoint or the volume.
+    /// The id of the endpoint, pod or volume.
     pub(crate) object: String,
-    /// The beginning of the hour.
+    /// The beginning of the hour, in milliseconds since 1970.
     pub(crate) hour: i64,
     pub(crate) ms: i64,
     pub(crate) nanos: i64,
 }
 
-/// Adds to what was used.
+/// Adds entries to the ledger. An entry for an hour that the object already has adds to that entry.
 pub(super) fn add(tx: &Tx<'_>, entries: &[Entry]) -> Result<(), Problem> {
     let sql = "insert into usage(what, object, hour, ms, nanos) values(?1, ?2, ?3, ?4, ?5) \
                on conflict(hour, what, object) \
@@ -31,7 +31,8 @@ pub(super) fn add(tx: &Tx<'_>, entries: &[Entry]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Returns the use from one time to another, both the beginning of an hour.
+/// Returns the entries between two times, which are both the beginning of an hour in milliseconds
+/// since 1970. The end is excluded.
 pub(crate) fn between(conn: &Connection, from: i64, to: i64) -> Result<Vec<Entry>, Problem> {
     let sql = "select what, object, hour, ms, nanos from usage \
                where hour >= ?1 and hour < ?2 order by hour, what, object";

@@ -19,12 +19,13 @@ use crate::workers::worker::Worker;
 /// The time between two writes of the ledger.
 const PAUSE: Duration = Duration::from_mins(1);
 
-/// The use that was counted and is not written yet.
+/// The use that was counted, of which the ledger may not have the newest part yet.
 pub(crate) struct Meter {
     counted: Mutex<Vec<Entry>>,
-    /// Up to when volumes and the disks of pods have been counted.
+    /// The time up to which volumes and the disks of pods have been counted, in milliseconds since
+    /// 1970.
     disks_until: AtomicI64,
-    /// One writes at a time: who reads the ledger afterwards finds everything.
+    /// Locked while the ledger is written: a reader that calls `settle` first finds everything.
     writing: tokio::sync::Mutex<()>,
 }
 
@@ -68,7 +69,7 @@ impl Meter {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts everything up to now and writes it.
+    /// Counts all use up to now, and writes it into the ledger.
     pub(crate) async fn settle(&self, app: &App) -> Result<(), Problem> {
         let _only = self.writing.lock().await;
         app.fleet.all().iter().for_each(|worker| self.count_worker(worker));
@@ -93,21 +94,22 @@ impl Meter {
         let written = entries.clone();
         let done = app.store.write(move |tx| ledger::add(tx, &written)).await;
         if done.is_err() {
-            // They are written with the next ones.
+            // These entries are written together with the next ones.
             self.counted().extend(entries);
         }
         done
     }
 }
 
-/// Writes the ledger from time to time, and once more when the service has drained.
+/// Writes the ledger every [`PAUSE`] until the service drains. The server calls `settle` once more
+/// at its end.
 pub(crate) async fn run(app: Arc<App>) {
     loop {
         tokio::select! {
             () = app.draining.cancelled() => return,
             () = tokio::time::sleep(PAUSE) => {}
         }
-        // The store logs why it takes nothing; what was counted is kept.
+        // The store logs its failure; the counted use is kept for the next write.
         let _later = app.meter.settle(&app).await;
     }
 }
@@ -118,7 +120,8 @@ fn cost(nanos_per_hour: i64, ms: i64) -> i64 {
     i64::try_from(exact).unwrap_or(i64::MAX)
 }
 
-/// The parts of a span by the hours that it lies in.
+/// Splits a span into the hours that it touches: the beginning of each hour, and the milliseconds
+/// in it.
 fn hours(since: i64, until: i64) -> Vec<(i64, i64)> {
     let (mut parts, mut at) = (Vec::new(), since);
     while at < until {
@@ -145,7 +148,7 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing is lost between hours, however a time is cut.
+        /// The parts of a span add up to the span, for spans that begin and end at any time.
         #[test]
         fn parts_add_up(since in 0..100 * HOUR_MS, length in 0..50 * HOUR_MS) {
             let parts = hours(since, since + length);

@@ -1,8 +1,8 @@
-//! The cost of the workers, pods and volumes of this service: a ledger of their time at the prices of
-//! the catalog. Nobody is billed; plans can be held against it.
+//! The cost of the workers, pods and volumes of this service: a ledger of their time at the prices
+//! of the catalog. Nobody is billed; the ledger can be compared with the cost estimates of plans.
 //!
-//! Time counts while the service runs. What a service that is killed has not written is less than
-//! a minute.
+//! Time counts while the service runs. A killed service loses the use of less than a minute, which
+//! it has not written yet.
 
 pub(crate) mod bucket;
 pub(crate) mod ledger;
@@ -19,22 +19,22 @@ use crate::resources::endpoint::Endpoint;
 use ledger::Entry;
 use report_window::Window;
 
-/// Dollars are counted in parts of a thousand millionth.
+/// The parts of a dollar in which amounts are counted.
 pub(crate) const NANOS: i64 = 1_000_000_000;
 
-/// An amount in dollars, for people.
+/// Returns an amount in dollars, for people.
 #[expect(clippy::cast_precision_loss, reason = "the amounts of one machine fit a float exactly")]
 pub(crate) fn dollars(nanos: i64) -> f64 {
     nanos as f64 / NANOS as f64
 }
 
-/// An amount that the catalog gives in dollars.
+/// Returns the amount for a price in dollars.
 #[expect(clippy::cast_possible_truncation, reason = "prices are small")]
 fn nanos(dollars: f64) -> i64 {
     (dollars * 1e9).round() as i64
 }
 
-/// Returns the entries of a window that are wanted, with all use up to now.
+/// Writes all use up to now into the ledger, and returns the wanted entries of a window.
 pub(crate) async fn entries(
     app: &App,
     window: Window,
@@ -47,14 +47,14 @@ pub(crate) async fn entries(
     Ok(entries)
 }
 
-/// The price of something.
+/// The price of an hour of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Price {
     pub(crate) what: BilledKind,
     pub(crate) nanos_per_hour: i64,
 }
 
-/// The kind of thing that is paid for.
+/// The kind of use that has a price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum BilledKind {
     WorkerGpu,
@@ -77,7 +77,7 @@ impl BilledKind {
         BilledKind::PodDisk,
     ];
 
-    /// Its name in the store.
+    /// Returns the name of the kind in the store.
     fn name(self) -> &'static str {
         match self {
             BilledKind::WorkerGpu => "worker-gpu",
@@ -110,7 +110,7 @@ pub(crate) fn worker_price(endpoint: &Endpoint) -> Price {
     Price { what: BilledKind::WorkerGpu, nanos_per_hour }
 }
 
-/// Returns the price of a pod that runs, without its disks.
+/// Returns the price of a running pod, without its disks.
 pub(crate) fn pod_price(pod: &Pod) -> Price {
     let Some(gpu) = pod.gpu_type_id.as_deref().and_then(gpus::find) else {
         let nanos_per_hour = nanos(catalog::VCPU_PRICE).saturating_mul(pod.vcpu_count);
@@ -125,8 +125,8 @@ pub(crate) fn pod_price(pod: &Pod) -> Price {
     Price { what: BilledKind::PodGpu, nanos_per_hour }
 }
 
-/// Returns the price of the disks of a pod: its container's while it runs, and its volume, which
-/// costs twice as much while it is stopped.
+/// Returns the price of the disks of a pod. A running pod pays for its container disk and its
+/// volume. A stopped pod pays only for its volume, at twice the price.
 fn pod_disk_price(pod: &Pod) -> Price {
     let volume = if pod.has_own_volume() { pod.container.volume_in_gb } else { 0 };
     let gigabytes = if pod.is_wanted() {

@@ -1,4 +1,4 @@
-//! The time that a question about the ledger is about, and the answer in its buckets.
+//! The time span of a billing report, and its sums in buckets.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use super::ledger::Entry;
 use crate::clock::parse;
 use crate::problem::Problem;
 
-/// The days that a question without a time is about.
+/// The days of a report without a start time.
 const DAYS: i64 = 30;
 
 /// The most buckets of one answer.
 const BUCKETS_MAX: i64 = 10_000;
 
-/// From when to when, in which steps.
+/// A time span in milliseconds since 1970, and the length of its buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(crate) from: i64,
@@ -31,7 +31,7 @@ pub(crate) struct ReportQuery {
 }
 
 impl Window {
-    /// The window of a question, in whole buckets.
+    /// Returns the window of a query, in whole buckets.
     pub(crate) fn of(question: &ReportQuery, now: i64) -> Result<Window, Problem> {
         let ReportQuery { start, end, bucket, last } = question;
         let bucket = bucket.as_deref().and_then(Bucket::named).unwrap_or(Bucket::Day);
@@ -56,12 +56,12 @@ impl Window {
         if start > end {
             return Err(Problem::invalid("startTime must not be after endTime"));
         }
-        // An end on a boundary stays; another is in the bucket that it lies in.
+        // An end on the boundary of a bucket stays. Any other end moves to the end of its bucket.
         let to = if bucket.start(end) == end { end } else { bucket.next(end) };
         Ok(Window { from: bucket.start(start), to, bucket })
     }
 
-    /// The entries by bucket and, if wanted, by object.
+    /// Sums up the entries by bucket and, if wanted, also by object.
     pub(crate) fn buckets(
         &self,
         entries: Vec<Entry>,
@@ -108,7 +108,7 @@ mod tests {
     }
 
     proptest! {
-        /// The sum of the records is the sum of what was used, in buckets of every length.
+        /// The sum of the records equals the sum of the entries, for buckets of every length.
         #[test]
         fn records_add_up(
             used in prop::collection::vec((0i64..20_000, 0u8..5, 0i64..1_000_000), 0..50)

@@ -1,20 +1,20 @@
-//! The GPU types of the catalog: its memory and its price.
+//! The GPU types of the catalog, with their memory and their prices.
 //!
-//! The prices are of the order of those of the real service, to calculate with; nobody is billed.
+//! The prices are near those of the real service, so that costs can be estimated; nobody is billed.
 
 /// A GPU type.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Gpu {
     pub(crate) id: &'static str,
-    /// Gigabytes.
+    /// The memory in gigabytes.
     pub(crate) memory: i64,
-    /// Cents an hour in the secure cloud.
+    /// The price in the secure cloud, in cents for an hour.
     secure: u16,
-    /// Cents an hour in the community cloud.
+    /// The price in the community cloud, in cents for an hour.
     community: u16,
 }
 
-/// Cents an hour of a worker with one GPU of a pool.
+/// The price of a worker with one GPU of a pool, in cents for an hour.
 const POOL_PRICES: &[(&str, u16)] = &[
     ("AMPERE_16", 58),
     ("AMPERE_24", 69),
@@ -86,18 +86,18 @@ const GPUS: &[Gpu] = &[
     gpu("Tesla V100-SXM2-32GB", 32, 89, 69),
 ];
 
-/// The catalog entry of every GPU type.
+/// Returns every GPU type.
 pub(crate) fn all() -> &'static [Gpu] {
     GPUS
 }
 
-/// The GPU type with this id.
+/// Returns the GPU type with this id.
 pub(crate) fn find(id: &str) -> Option<&'static Gpu> {
     GPUS.iter().find(|gpu| gpu.id == id)
 }
 
 impl Gpu {
-    /// The name that people use.
+    /// Returns the name that people use: the id without the vendor.
     pub(crate) fn name(&self) -> String {
         let words = self.id.split_whitespace();
         let words: Vec<_> =
@@ -109,22 +109,23 @@ impl Gpu {
         if self.id.starts_with("AMD") { "AMD" } else { "NVIDIA" }
     }
 
-    /// Dollars an hour in the secure cloud.
+    /// Returns the price in the secure cloud, in dollars for an hour.
     pub(crate) fn secure_price(&self) -> f64 {
         f64::from(self.secure) / 100.0
     }
 
-    /// Dollars an hour in the community cloud.
+    /// Returns the price in the community cloud, in dollars for an hour.
     pub(crate) fn community_price(&self) -> f64 {
         f64::from(self.community) / 100.0
     }
 
-    /// The pool that it belongs to, if it can serve endpoints.
+    /// Returns the pool of the GPU type; `None` if it cannot serve endpoints.
     pub(crate) fn pool(&self) -> Option<&'static str> {
         super::pool_of(self.id)
     }
 
-    /// Dollars an hour of a worker with one of them.
+    /// Returns the price of a worker with one GPU of this type, in dollars for an hour; `None`
+    /// without a pool.
     pub(crate) fn serverless_price(&self) -> Option<f64> {
         let pool = self.pool()?;
         let (_, cents) = POOL_PRICES.iter().find(|(known, _)| *known == pool)?;

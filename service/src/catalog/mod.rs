@@ -1,7 +1,8 @@
 //! The lists of values that the service knows: GPU pools and types, data centres, CUDA versions.
 //!
-//! The interface document's values joined with those that the real service has been seen to take.
-//! They are data without behaviour; the rules that use them stand with the resources.
+//! The lists contain the values of the interface document, and those that the real service has been
+//! seen to take. They are data without behaviour; the rules that use them are in the modules of the
+//! resources.
 
 pub(crate) mod gpus;
 
@@ -35,7 +36,7 @@ pub(crate) const POOLS: &[(&str, &[&str])] = &[
     ("BLACKWELL_180", &["NVIDIA B200"]),
 ];
 
-/// GPU types that the service knows and that belong to no pool.
+/// The GPU types that belong to no pool.
 const OTHER_GPU_TYPES: &[&str] = &[
     "AMD Instinct MI300X OAM",
     "NVIDIA  A30",
@@ -85,13 +86,13 @@ pub(crate) const CPU_FLAVORS: &[&str] = &["cpu3c", "cpu3g", "cpu5c", "cpu5g"];
 /// CPU flavours that a pod can have.
 pub(crate) const POD_CPU_FLAVORS: &[&str] = &["cpu3c", "cpu3g", "cpu3m", "cpu5c", "cpu5g", "cpu5m"];
 
-/// The most GPUs that one machine has.
+/// The most GPUs of one machine.
 pub(crate) const GPUS_MAX: i64 = 8;
 
-/// Dollars an hour of one CPU.
+/// The price of one CPU, in dollars for an hour.
 pub(crate) const VCPU_PRICE: f64 = 0.03;
 
-/// The gigabytes of memory that a CPU of a flavour comes with.
+/// Returns the gigabytes of memory for each CPU of a flavour.
 pub(crate) fn memory_per_vcpu(flavor: &str) -> i64 {
     match flavor.as_bytes().last() {
         Some(b'm') => 8,
@@ -100,7 +101,7 @@ pub(crate) fn memory_per_vcpu(flavor: &str) -> i64 {
     }
 }
 
-/// Every pool.
+/// Returns the ids of all pools.
 pub(crate) fn pools() -> Vec<&'static str> {
     POOLS.iter().map(|(pool, _)| *pool).collect()
 }
@@ -114,33 +115,33 @@ pub(crate) const SCALER_TYPES: &[&str] = &["QUEUE_DELAY", "REQUEST_COUNT"];
 /// Endpoint types.
 pub(crate) const ENDPOINT_TYPES: &[&str] = &["QB", "LB"];
 
-/// Returns true if this is the id of a GPU pool.
+/// Returns true if the text is the id of a GPU pool.
 pub(crate) fn is_pool(id: &str) -> bool {
     POOLS.iter().any(|(pool, _)| *pool == id)
 }
 
-/// Returns true if this is the id of a GPU type.
+/// Returns true if the text is the id of a GPU type.
 pub(crate) fn is_gpu_type(id: &str) -> bool {
     pool_of(id).is_some() || OTHER_GPU_TYPES.contains(&id)
 }
 
-/// The pool that a GPU type belongs to.
+/// Returns the pool of a GPU type; `None` if it belongs to no pool.
 pub(crate) fn pool_of(gpu_type: &str) -> Option<&'static str> {
     POOLS.iter().find(|(_, members)| members.contains(&gpu_type)).map(|(pool, _)| *pool)
 }
 
-/// Every GPU type, pools first.
+/// Returns the ids of all GPU types, those in pools first.
 pub(crate) fn gpu_types() -> Vec<String> {
     known_gpu_types().map(str::to_owned).collect()
 }
 
-/// Every GPU type, pools first.
+/// Iterates over the ids of all GPU types, those in pools first.
 pub(crate) fn known_gpu_types() -> impl Iterator<Item = &'static str> {
     let pooled = POOLS.iter().flat_map(|(_, members)| members.iter());
     pooled.chain(OTHER_GPU_TYPES).copied()
 }
 
-/// Regions and data centres.
+/// Returns the regions and the data centres.
 pub(crate) fn locations() -> Vec<&'static str> {
     [REGIONS, DATA_CENTERS].concat()
 }

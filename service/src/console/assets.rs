@@ -1,4 +1,4 @@
-//! The files of the page, as they stand in `assets/`: nothing is built from them.
+//! The files of the console's page, served from `assets/` as they are, without a build step.
 
 use axum::extract::Path;
 use axum::http::HeaderValue;
@@ -83,7 +83,8 @@ pub(super) async fn asset(Path(name): Path<String>) -> Result<Response, Problem>
 mod tests {
     use super::*;
 
-    /// Checks that all that the page and its scripts load is there, and nothing comes from elsewhere.
+    /// Every file that the page or one of its scripts loads is in `assets/`, and nothing is loaded
+    /// from elsewhere.
     #[test]
     fn each_file_that_is_loaded_is_there() {
         for asset in ASSETS.iter().chain([&PAGE]) {

@@ -1,7 +1,8 @@
-//! Changes as server-sent events: one stream for what a page shows at the moment.
+//! Changes as server-sent events: one stream for the part of the state that a page shows.
 //!
-//! A stream sends the state of its topic, and again whenever it has changed. It looks when the last
-//! event is on its way, so a client that reads slowly gets fewer events and holds no more memory.
+//! A stream sends the state of its topic at first, and again whenever it has changed. It reads the
+//! state only after the previous event is on its way, so a client that reads slowly gets fewer
+//! events and takes no more memory.
 
 use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -24,11 +25,13 @@ use crate::auth;
 use crate::clock::now_ms;
 use crate::problem::{Kind, Problem};
 
-/// The time between two looks, or more: looking takes at most one part in [`SHARE`] of the time.
+/// The shortest time between two reads of the state. A read that takes long is followed by a pause
+/// of [`SHARE`] times its duration.
 const PAUSE: Duration = Duration::from_millis(250);
 const SHARE: u32 = 10;
 
-/// The longest silence of a stream, by which its client sees that it lives.
+/// The longest time without an event. Then a comment is sent, which tells the client that the
+/// stream is alive.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// An open stream.
@@ -36,7 +39,7 @@ struct Feed {
     console: Arc<Console>,
     signed_in: SignedIn,
     topic: Topic,
-    /// The digest of the last state that was sent; none before the first.
+    /// The digest of the last state that was sent; `None` before the first one.
     last: Option<u64>,
     spoke_at: Instant,
     is_over: bool,
@@ -72,7 +75,7 @@ pub(super) async fn follow(
     Ok(response)
 }
 
-/// The next event, or the sign of life in its place.
+/// Returns the next event, or a comment after [`SILENCE`]; `None` at the end of the stream.
 async fn next(mut feed: Feed) -> Option<(Result<Bytes, Infallible>, Feed)> {
     if feed.is_over {
         return None;
@@ -92,7 +95,7 @@ async fn next(mut feed: Feed) -> Option<(Result<Bytes, Infallible>, Feed)> {
                 feed.is_over = true;
                 Some("event: gone\ndata: {}\n\n".to_owned())
             }
-            // The store may answer the next time.
+            // The store may answer at the next read.
             Err(_) => None,
         };
         let is_silent = feed.spoke_at.elapsed() > SILENCE;

@@ -1,4 +1,4 @@
-//! Calls of the page that the APIs answer, passed on under the key of the session.
+//! The page's calls of the APIs, passed on with the key of the session.
 
 use axum::Extension;
 use axum::body::Body;
@@ -12,10 +12,10 @@ use super::Shared;
 use super::session::{SignedIn, bearer};
 use crate::problem::Problem;
 
-/// The prefix of their paths: `/console/api/v1/endpoints` asks for `/v1/endpoints`.
+/// The prefix of the paths of such calls: `/console/api/v1/endpoints` stands for `/v1/endpoints`.
 pub(super) const PREFIX: &str = "/console/api";
 
-/// The headers that are passed on.
+/// The headers of a request that are passed on.
 const PASSED: [HeaderName; 3] = [ACCEPT, CONTENT_TYPE, HeaderName::from_static("last-event-id")];
 
 /// `ANY /console/api/…`
@@ -41,10 +41,11 @@ pub(super) async fn pass(
     let passed = passed.header(AUTHORIZATION, key).body(body).map_err(|_| nowhere())?;
     let Ok(mut response) = console.api.call(passed).await;
     if response.status() == StatusCode::UNAUTHORIZED {
-        // The session is open: its key is known and lacks a right.
+        // The session is open, so its key is known; it lacks the right. The status 401 would end
+        // the session in the page.
         *response.status_mut() = StatusCode::FORBIDDEN;
     }
-    // A worker of a load balancing endpoint sets no cookie of the console.
+    // A worker of a load balancing endpoint must not set a cookie of the console.
     response.headers_mut().remove(SET_COOKIE);
     Ok(response)
 }

@@ -1,9 +1,9 @@
-//! The console: one page for people, and the routes that only this page calls.
+//! The console: one page for people, and the routes for this page only.
 //!
-//! The page holds no key. Who signs in with a key gets a [`session`]: a cookie that scripts cannot
-//! read, and a token that only scripts of this very address can. With both, [`forward`] passes
-//! calls on to the REST APIs and the job API, under the key of the session and so with its rights;
-//! [`events`] tells what changes, and [`reads`] answers what no API does.
+//! The page holds no key. Signing in with a key opens a [`session`]: a cookie that scripts cannot
+//! read, and a token that only scripts of this address can read. With both, [`forward`] passes
+//! calls on to the REST APIs and the job API, with the key of the session and so with its rights.
+//! [`events`] sends changes, and [`reads`] answers the questions that no API answers.
 
 mod assets;
 mod events;
@@ -32,7 +32,8 @@ use crate::app::App;
 use crate::gate;
 use session::Sessions;
 
-/// The page may load what this address has, and nothing else; no text becomes a script.
+/// The content security policy: the page may load files of this address only, and no text can
+/// become a script.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; \
      require-trusted-types-for 'script'; trusted-types 'none'";
@@ -44,14 +45,15 @@ const STREAMS_MAX: usize = 64;
 struct Console {
     app: Arc<App>,
     sessions: Sessions,
-    /// The APIs, to which calls of the page are passed on.
+    /// The router of the APIs, which gets the calls of the page.
     api: TowerToHyperService<Router>,
     streams: Arc<Semaphore>,
 }
 
 type Shared = State<Arc<Console>>;
 
-/// The page at `/` and the routes under `/console`. `api` holds the APIs.
+/// Returns the router of the page at `/` and of the routes under `/console`. `api` is the router of
+/// the APIs.
 pub(crate) fn router(app: &Arc<App>, api: Router) -> Router<Arc<App>> {
     let console = Arc::new(Console {
         app: Arc::clone(app),
@@ -76,11 +78,11 @@ pub(crate) fn router(app: &Arc<App>, api: Router) -> Router<Arc<App>> {
         .with_state(console)
 }
 
-/// The middleware of all routes of the console: refuses strange origins, logs, and sets the headers
-/// that confine the page.
+/// The middleware of all routes of the console: refuses foreign origins, logs requests, and sets
+/// the headers that confine the page.
 async fn guard(State(console): Shared, request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    // What is passed on has its entry there.
+    // A call that is passed on gets its entry from the API.
     let entry = (!path.starts_with(forward::PREFIX))
         .then(|| console.app.access.entry(request.method().as_str(), path));
     let mut response = match origin::check(request.method(), request.headers()) {

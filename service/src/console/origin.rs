@@ -1,4 +1,4 @@
-//! The origin of a request to the console: only the page of this very address may call it.
+//! The check of the origin of a request to the console: only the console's own page may call it.
 
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
@@ -6,11 +6,11 @@ use axum::http::{HeaderMap, Method};
 
 use crate::problem::{Kind, Problem};
 
-/// Refuses a request that came by a strange name, or that another site's page sent.
+/// Refuses a request to a foreign host name, or from the page of another site.
 ///
-/// A name that an attacker owns can lead to this machine; an IP address and `localhost` cannot be
-/// made to lead elsewhere. A browser says which page sends a request, in `Origin` and
-/// `Sec-Fetch-Site`; other programs say neither.
+/// An attacker's host name can point to this machine; an IP address and `localhost` cannot be made
+/// to point elsewhere. A browser names the page that sends a request, in `Origin` and
+/// `Sec-Fetch-Site`. Other programs send neither header.
 pub(super) fn check(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let host = text(HOST.as_str()).and_then(|host| host.parse::<Authority>().ok());
@@ -26,7 +26,7 @@ pub(super) fn check(method: &Method, headers: &HeaderMap) -> Result<(), Problem>
             return Err(refused("The console takes calls from its own page only."));
         }
     }
-    // A link from elsewhere may open the page; it may do no more.
+    // A link on another site may open the page, but nothing more.
     let allowed: &[&str] = match *method {
         Method::GET | Method::HEAD => &["same-origin", "none", "same-site", "cross-site"],
         _ => &["same-origin", "none"],
@@ -43,7 +43,7 @@ fn refused(message: &str) -> Problem {
     Problem::new(Kind::Forbidden, message)
 }
 
-/// Returns true if a host is an IP address or `localhost`.
+/// Returns true if a host is an IP address or `localhost`, and so not a foreign name.
 fn is_own(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     bare.eq_ignore_ascii_case("localhost") || bare.parse::<std::net::IpAddr>().is_ok()

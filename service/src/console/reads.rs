@@ -1,4 +1,5 @@
-//! Reads of the page that no API answers: inputs, outputs as they are, and the list of logs.
+//! The reads of the page that no API offers: the exact texts of inputs and outputs, and the list of
+//! logs.
 
 use axum::Extension;
 use axum::extract::{Path, State};
@@ -24,14 +25,14 @@ use crate::workers::logs;
 
 type Answer = Result<Response, Problem>;
 
-/// The time that an answer waits for the memory that it takes.
+/// The time that an answer waits for its memory.
 const ROOM_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The header with the bytes of all of a text, of which an answer may hold the beginning.
+/// The header with the bytes of the whole text, of which an answer may contain only the beginning.
 const WHOLE_BYTES: HeaderName = HeaderName::from_static("x-plumb-bytes");
 
-/// `GET /console/jobs/{endpoint}/{id}/{input|output}`: the text as it came; with `?most=BYTES` only
-/// its beginning.
+/// `GET /console/jobs/{endpoint}/{id}/{input|output}`: the exact text; with `?most=BYTES` only its
+/// beginning.
 pub(super) async fn job_part(
     State(console): Shared,
     Path((endpoint, id, part)): Path<(String, String, String)>,
@@ -74,7 +75,7 @@ pub(super) async fn job_part(
     Ok(response)
 }
 
-/// `GET /console/logs/{endpoint}`: the workers with a log, those that are gone too, the newest first.
+/// `GET /console/logs/{endpoint}`: the workers with a log, including ended ones, the newest first.
 pub(super) async fn logs(State(console): Shared, Path(endpoint): Path<String>) -> Answer {
     let app = &console.app;
     let id = endpoint.clone();
@@ -96,7 +97,7 @@ pub(super) async fn logs(State(console): Shared, Path(endpoint): Path<String>) -
     Ok(json_text(json!({ "logs": shown }).to_string()))
 }
 
-/// `GET /console/usage`: the bytes that each volume holds, where they have been counted.
+/// `GET /console/usage`: the bytes in each volume that has been counted.
 pub(super) async fn usage(State(console): Shared) -> Answer {
     let app = &console.app;
     let volumes = app.store.read(|conn| objects::list::<Volume>(conn, 0)).await?;
@@ -106,7 +107,7 @@ pub(super) async fn usage(State(console): Shared) -> Answer {
     Ok(json_text(Value::Object(used).to_string()))
 }
 
-/// `GET /console/keys`: the names and rights of the keys, never a key.
+/// `GET /console/keys`: the names and rights of the keys, without the keys themselves.
 pub(super) async fn keys(
     State(console): Shared,
     Extension(signed_in): Extension<SignedIn>,
@@ -118,7 +119,7 @@ pub(super) async fn keys(
     let data = console.app.options.data.clone();
     let found = tokio::task::spawn_blocking(move || list_keys(&data)).await;
     let records = found.map_err(|_| Problem::internal())?.map_err(|error| {
-        // Files of the data folder, which is the business of who runs the service.
+        // The cause names files of the data folder. Only the log shows it.
         Problem::because(format!("the keys cannot be read: {error}"))
     })?;
     let account = json!({ "name": null, "rights": Rights::default().to_string(), "created": null,

@@ -1,4 +1,4 @@
-//! Sessions of the console: what stands in a browser for a key.
+//! Sessions of the console: a cookie and a token in the browser instead of the key.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,34 +23,34 @@ use crate::rest::answer::json_response;
 /// The header in which the page shows its token.
 const TOKEN: &str = "x-plumb-console";
 
-/// The most sessions; one more ends the one that was used least lately.
+/// The most sessions. A further one ends the session that has not been used for the longest time.
 const SESSIONS_MAX: usize = 64;
 
-/// The time after which a session that nobody uses ends.
+/// The time without use after which a session ends.
 const LIFETIME: Duration = Duration::from_hours(12);
 
-/// The right that the page needs: what it shows is of the whole account.
+/// The right that a key needs for a session: the page shows the whole account.
 const READING: Access<'static> =
     Access { interface: Interface::Rest, changes: false, endpoint: None };
 
-/// The most bytes of the form.
+/// The most bytes of the sign-in form.
 const FORM_MAX: usize = 8 << 10;
 
-/// The open sessions, the least lately used first. They end with the service.
+/// The open sessions, the least recently used one first. All of them end with the service.
 #[derive(Default)]
 pub(super) struct Sessions(Mutex<VecDeque<Session>>);
 
 struct Session {
     /// The value of the cookie.
     cookie: String,
-    /// The token that the page sends with each call. A browser sends a cookie to every port of an address, but
-    /// only the pages of this one hold this.
+    /// The token that the page sends with each call. A browser sends a cookie to every port of an
+    /// address, but only the pages of this port hold the token.
     token: String,
     key: String,
     used_at: Instant,
 }
 
-/// A request of somebody who is signed in.
+/// The session of a request, which was found by cookie and token.
 #[derive(Clone)]
 pub(super) struct SignedIn {
     /// The key that the session was opened with.
@@ -75,7 +75,7 @@ impl Sessions {
         (cookie, token)
     }
 
-    /// The session with this cookie and this token, used now.
+    /// Returns the session with this cookie and this token, and notes that it was used now.
     fn find(&self, cookie: &str, token: &str) -> Option<SignedIn> {
         let mut sessions = self.lock();
         sessions.retain(|session| session.used_at.elapsed() < LIFETIME);
@@ -90,7 +90,7 @@ impl Sessions {
         Some(found)
     }
 
-    /// Returns true if a session was neither ended nor pushed out.
+    /// Returns true if a session has neither been ended nor been replaced by newer ones.
     fn has(&self, signed_in: &SignedIn) -> bool {
         self.lock().iter().any(|session| session.cookie == signed_in.cookie)
     }
@@ -134,7 +134,7 @@ pub(super) async fn open(State(console): Shared, request: Request) -> Result<Res
     Ok(response)
 }
 
-/// `GET /console/session`: 200 for those who are signed in, else 401.
+/// `GET /console/session`: 200 for a request with an open session, else 401.
 pub(super) async fn show(State(console): Shared, headers: HeaderMap) -> Result<Response, Problem> {
     console.signed_in(&headers)?;
     Ok(json_response(StatusCode::OK, &json!({ "version": env!("CARGO_PKG_VERSION") })))
@@ -149,7 +149,7 @@ pub(super) async fn close(State(console): Shared, headers: HeaderMap) -> Result<
     Ok(response)
 }
 
-/// The middleware of routes for those who are signed in.
+/// The middleware of the routes that need a session.
 pub(super) async fn require(State(console): Shared, mut request: Request, next: Next) -> Response {
     match console.signed_in(request.headers()) {
         Ok(signed_in) => {
@@ -160,7 +160,7 @@ pub(super) async fn require(State(console): Shared, mut request: Request, next: 
     }
 }
 
-/// The value of the authorization header for a key; none for a text that cannot be a key.
+/// Returns the value of the authorization header for a key; `None` for a text that cannot be a key.
 pub(super) fn bearer(key: &str) -> Option<HeaderValue> {
     let is_usable = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic());
     let mut value = is_usable.then(|| HeaderValue::try_from(format!("Bearer {key}")).ok())??;
@@ -190,7 +190,8 @@ impl Console {
         found.ok_or_else(|| Problem::new(Kind::Unauthorized, ended))
     }
 
-    /// Services on other ports of this machine share its cookies: each has a name of its own.
+    /// Returns the name of the cookie. It contains the port, because a browser sends the same
+    /// cookies to all ports of this machine.
     fn cookie_name(&self) -> String {
         let port = self.app.base_url().rsplit(':').next().unwrap_or("");
         format!("plumb-console-{port}")

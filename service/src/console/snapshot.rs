@@ -1,4 +1,4 @@
-//! The state of what a page shows, as JSON text. The same state gives the same text.
+//! The part of the state that a page shows, as JSON text. The same state gives the same text.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::resources::template::Template;
 use crate::store::objects;
 use crate::workers::worker::{Phase, Worker};
 
-/// The most endpoints of a list, and the most jobs.
+/// The most endpoints, and the most jobs, of a list.
 const ENDPOINTS_MAX: usize = 500;
 const JOBS_MAX: i64 = 200;
 
-/// The most bytes of an input or an output that are shown at once.
+/// The most bytes of an input or an output that are shown before the user asks for more.
 pub(super) const TEXT_MAX: usize = 64 << 10;
 
 /// The subject of a page.
@@ -29,7 +29,7 @@ pub(super) enum Topic {
 }
 
 impl Topic {
-    /// `endpoints`, `endpoint/ID` or `job/ENDPOINT/ID`.
+    /// Reads `endpoints`, `endpoint/ID` or `job/ENDPOINT/ID`; returns `None` for another text.
     pub(super) fn parse(text: &str) -> Option<Topic> {
         let mut parts = text.split('/');
         let topic = match (parts.next()?, parts.next(), parts.next()) {
@@ -44,7 +44,7 @@ impl Topic {
     }
 }
 
-/// The state of a topic; the problem that there is no such object otherwise.
+/// Returns the state of a topic, or the problem that there is no such object.
 pub(super) async fn take(app: &Arc<App>, topic: &Topic) -> Result<String, Problem> {
     let state = match topic {
         Topic::Endpoints => endpoints(app).await,
@@ -61,11 +61,11 @@ async fn endpoints(app: &App) -> Result<Value, Problem> {
     Ok(json!({ "total": all.len(), "endpoints": shown }))
 }
 
-/// An endpoint with the numbers that change.
+/// Returns an endpoint with its changing numbers.
 fn summary(app: &App, endpoint: &Endpoint) -> Value {
     let tally = app.queue.projection.tally(&endpoint.id);
     let counts = app.fleet.counts(&endpoint.id);
-    // The requests of an endpoint that balances load stand in the place of jobs.
+    // For an endpoint that balances load, requests are shown in the place of jobs.
     let (requests, waiting) =
         (app.fleet.requests(Some(&endpoint.id)), app.balancer.waiting(&endpoint.id));
     let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
@@ -134,7 +134,7 @@ fn settings(endpoint: &Endpoint, template: Option<&Template>) -> Value {
         "executionTimeoutMs": endpoint.execution_timeout_ms.unwrap_or(TIMEOUT_DEFAULT_MS),
         "volumes": endpoint.volumes(),
         "models": endpoint.model_references,
-        // Their values are nobody's to read over a shoulder.
+        // The values are left out, so that nobody can read secrets from another person's screen.
         "environment": endpoint.env.keys().collect::<Vec<_>>(),
     })
 }
@@ -160,7 +160,7 @@ fn worker(worker: &Worker, endpoint: &Endpoint) -> Value {
     })
 }
 
-/// A job without what was sent and answered.
+/// Returns a job without its input and its output.
 fn listed(job: &Job) -> Value {
     json!({
         "id": job.id,
@@ -168,7 +168,7 @@ fn listed(job: &Job) -> Value {
         "created": job.submitted_at,
         "started": job.started_at,
         "finished": job.finished_at,
-        // The time of runs that were cut off.
+        // The time of the runs that were cut off, in milliseconds.
         "spent": job.spent_ms,
         "worker": job.worker,
         "retries": job.retries,
@@ -202,7 +202,7 @@ async fn job(app: &App, endpoint: &str, id: &str) -> Result<Value, Problem> {
     Ok(shown)
 }
 
-/// The beginning of a text, up to so many bytes, with a sign that more follows.
+/// Returns the beginning of a text, up to so many bytes, with a sign that more follows.
 fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();

@@ -1,5 +1,5 @@
 //! The description of a management API. The router is built from it, requests are checked against
-//! it, and clients and people read it: as an `OpenAPI` document and as a page.
+//! it, and clients and people can read it: as an `OpenAPI` document and as a page.
 
 mod openapi;
 pub(crate) mod operation;
@@ -20,8 +20,8 @@ use crate::gate;
 pub(crate) use openapi::ApiInfo;
 use operation::Operation;
 
-/// The routes that describe an API: `openapi.json`, and a page that people can read. They need no
-/// key, as they hold nothing that the source code does not.
+/// Returns the routes that describe an API: `openapi.json`, and a page for people. They need no
+/// key, because they contain nothing that is not in the public source code.
 pub(crate) fn documents(
     about: &ApiInfo,
     operations: &[Operation],

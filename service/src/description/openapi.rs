@@ -12,13 +12,13 @@ pub(crate) struct ApiInfo {
     pub(crate) summary: &'static str,
     /// The prefix of every path.
     pub(crate) prefix: &'static str,
-    /// The statuses of problems, and their form.
+    /// The statuses of problems, and the meaning of each.
     pub(crate) problems: &'static [(u16, &'static str)],
     pub(crate) problem: fn() -> Shape,
     pub(crate) problem_media: &'static str,
 }
 
-/// The document. `server` is the address of the service.
+/// Returns the document. `server` is the address of the service.
 pub(crate) fn document(about: &ApiInfo, operations: &[Operation], server: &str) -> Value {
     let mut components = Map::new();
     let mut paths: Map<String, Value> = Map::new();

@@ -1,5 +1,6 @@
-//! An operation of an API: what its description says, what its requests are checked against, and
-//! the route that serves it. There is no route without a description, and none the other way.
+//! The operations of an API. An operation holds its description, the form that its requests are
+//! checked against, and the route that serves it. So every route has a description, and every
+//! description has a route.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::problem::{Kind, Problem};
 pub(crate) struct Operation {
     pub(super) path: &'static str,
     pub(super) group: &'static str,
-    /// The name of the `{id}` of the path in the description.
+    /// The name that the description uses for the `{id}` of the path.
     pub(super) id_name: &'static str,
     pub(super) id: &'static str,
     pub(super) summary: &'static str,
@@ -39,10 +40,10 @@ pub(crate) struct Form {
     manner: RequestRules,
 }
 
-/// The treatment of requests that are not as described.
+/// The treatment of requests that do not match the description.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestRules {
-    /// The kind of problem that a request with faults is.
+    /// The kind of problem for such a request.
     pub(crate) refusal: Kind,
     /// The most bytes of a body.
     pub(crate) body_max: usize,
@@ -54,14 +55,14 @@ pub(super) struct Parameter {
     pub(super) shape: Shape,
 }
 
-/// An answer; without a shape it has no body.
+/// An answer. Without a shape it has no body.
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) media: &'static str,
     pub(super) shape: Option<Shape>,
 }
 
-/// JSON as bodies call it.
+/// The media type of JSON.
 const JSON: &str = "application/json";
 
 fn operation<H, T>(
@@ -83,7 +84,7 @@ where
 
 macro_rules! by_method {
     ($($name:ident $method:ident),*) => {$(
-        /// An operation of this method: its path, its name, what it does, and what does it.
+        /// Makes an operation of this method from its path, its name, a summary, and its handler.
         pub(crate) fn $name<H, T>(
             path: &'static str,
             id: &'static str,
@@ -102,43 +103,44 @@ macro_rules! by_method {
 by_method!(get GET, post POST, put PUT, patch PATCH, delete DELETE);
 
 impl Operation {
-    /// Returns its path in the API.
+    /// Returns the path of the operation in the API.
     pub(crate) fn path(&self) -> &'static str {
         self.path
     }
 
-    /// A parameter of the query string that may be given.
+    /// Adds an optional parameter of the query string.
     pub(crate) fn query(mut self, name: &'static str, shape: Shape) -> Operation {
         self.form.query.push(Parameter { name, shape });
         self
     }
 
-    /// The body that it takes.
+    /// Sets the shape of the body.
     pub(crate) fn takes(mut self, body: Shape) -> Operation {
         self.form.body = Some(body);
         self
     }
 
-    /// Sets the answer of a successful request.
+    /// Adds an answer with a JSON body.
     pub(crate) fn gives(mut self, status: u16, shape: Shape) -> Operation {
         self.form.answers.push(Answer { status, media: JSON, shape: Some(shape) });
         self
     }
 
-    /// A status without a body.
+    /// Adds an answer without a body.
     pub(crate) fn gives_nothing(mut self, status: u16) -> Operation {
         self.form.answers.push(Answer { status, media: JSON, shape: None });
         self
     }
 
-    /// A text of another kind than JSON.
+    /// Adds an answer whose body is a text of this media type.
     pub(crate) fn gives_text(mut self, media: &'static str, shape: Shape) -> Operation {
         self.form.answers.push(Answer { status: 200, media, shape: Some(shape) });
         self
     }
 }
 
-/// Puts operations into a group of the description, which calls the `{id}` of their paths `id_name`.
+/// Puts operations into a group of the description, which uses `id_name` for the `{id}` of their
+/// paths.
 pub(crate) fn group(
     name: &'static str,
     id_name: &'static str,
@@ -148,7 +150,7 @@ pub(crate) fn group(
     operations.into_iter().map(grouped).collect()
 }
 
-/// The routes of operations.
+/// Returns the router of operations.
 pub(crate) fn router(operations: Vec<Operation>, manner: RequestRules) -> Router<Arc<App>> {
     let mut router = Router::new();
     for Operation { path, mut form, route, .. } in operations {
@@ -159,7 +161,8 @@ pub(crate) fn router(operations: Vec<Operation>, manner: RequestRules) -> Router
     router
 }
 
-/// Checks the query string, and hands the form on to what reads the body.
+/// Checks the query string. Then the form is in the extensions of the request, for the code that
+/// reads the body.
 async fn described(State(form): State<Arc<Form>>, mut request: Request, next: Next) -> Response {
     let faults = form.query_faults(request.uri());
     if !faults.is_empty() {
@@ -173,7 +176,7 @@ async fn described(State(form): State<Arc<Form>>, mut request: Request, next: Ne
 }
 
 impl Form {
-    /// Checks a body, and returns the names of the fields that it may have.
+    /// Checks a body, and returns the names of the fields that its shape has.
     pub(crate) fn check_body(&self, body: &Value) -> Result<Vec<&'static str>, Problem> {
         let Some(shape) = &self.body else { return Ok(Vec::new()) };
         let faults = shape.faults(body);
@@ -183,7 +186,7 @@ impl Form {
         Ok(shape.fields().iter().map(super::shape::Field::name).collect())
     }
 
-    /// The most bytes that a body may have.
+    /// Returns the most bytes that a body may have.
     pub(crate) fn body_max(&self) -> usize {
         self.manner.body_max
     }
@@ -208,7 +211,8 @@ impl Form {
         faults.collect()
     }
 
-    /// In builds with assertions, an answer that is not as described is a failure.
+    /// Replaces an answer that does not match the description by an error, in builds with debug
+    /// assertions.
     #[cfg(debug_assertions)]
     async fn checked(&self, response: Response) -> Response {
         use axum::body::{Body, to_bytes};

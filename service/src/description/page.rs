@@ -1,4 +1,4 @@
-//! The description of an API as a page for people: what stands in the `OpenAPI` document, no more.
+//! The description of an API as a page for people, with the content of the `OpenAPI` document.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ th:first-child{width:28%}th:last-child{width:30%}td{overflow-wrap:anywhere}\
 td,th{text-align:left;vertical-align:top;padding:.25rem .75rem .25rem 0;border-bottom:1px solid #8884}\
 code{font-family:ui-monospace,monospace}";
 
-/// The page of an `OpenAPI` document.
+/// Returns the page of an `OpenAPI` document.
 pub(super) fn page(document: &Value) -> String {
     let info = &document["info"];
     let title = escaped(text(&info["title"]));
@@ -86,7 +86,7 @@ fn article(page: &mut String, document: &Value, (method, path): (&str, &str), op
     page.push_str("</article>");
 }
 
-/// The fields of an object, or of the objects in a list, as a table. Those that are required are
+/// Writes the fields of an object, or of the objects in a list, as a table. Required fields are
 /// marked with `mark`.
 fn table(page: &mut String, heading: &str, schema: &Value, mark: &str, document: &Value) {
     if schema.is_null() {
@@ -119,7 +119,7 @@ fn row(page: &mut String, name: &str, schema: &Value, mark: &str, document: &Val
     );
 }
 
-/// Returns what a value is, in a few words.
+/// Returns the kind of a value, in a few words.
 fn kind(schema: &Value, document: &Value) -> String {
     let schema = resolved(schema, document);
     if let Some(known) = schema["enum"].as_array() {
@@ -151,7 +151,7 @@ fn kind(schema: &Value, document: &Value) -> String {
     }
 }
 
-/// Returns the schema that a reference leads to, else the schema itself.
+/// Returns the schema that a reference points to; a schema without a reference is returned itself.
 fn resolved<'a>(schema: &'a Value, document: &'a Value) -> &'a Value {
     let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next());
     name.map_or(schema, |name| &document["components"]["schemas"][name])

@@ -1,4 +1,4 @@
-//! The form of a JSON value: what a description says of it, and the check that a value has it.
+//! The form of a JSON value: its description, and the check of a value against it.
 
 use serde_json::{Map, Value, json};
 
@@ -43,7 +43,7 @@ enum Kind {
         min: usize,
     },
     Either(Vec<Shape>),
-    /// A shape that the description lists under its own name.
+    /// A shape that the description lists under a name of its own.
     Named {
         name: &'static str,
         of: Box<Shape>,
@@ -58,12 +58,12 @@ pub(crate) struct Field {
     required: bool,
 }
 
-/// A rule for texts: as a regular expression for readers, and as a function.
+/// A rule for texts: a regular expression for readers, and a function for the check.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     pub(crate) expression: &'static str,
     pub(crate) holds: fn(&str) -> bool,
-    /// The rule that the text must keep: "must …".
+    /// The end of the message about a text that breaks the rule: "must …".
     pub(crate) rule: &'static str,
 }
 
@@ -71,14 +71,14 @@ pub(crate) struct Pattern {
 pub(crate) const NOT_BLANK: &Pattern =
     &Pattern { expression: r"\S", holds: |text| !text.trim().is_empty(), rule: "not be blank" };
 
-/// Texts that a process can be started with.
+/// Texts without a zero byte. A process cannot be started with another one.
 pub(crate) const NO_ZERO: &Pattern = &Pattern {
     expression: r"^[^\u0000]*$",
     holds: |text| !text.contains('\0'),
     rule: "have no zero byte",
 };
 
-/// Names of environment variables.
+/// Names that an environment variable can have.
 pub(crate) const VARIABLE: &Pattern = &Pattern {
     expression: r"^[^=\u0000]+$",
     holds: |text| !text.is_empty() && !text.contains(['=', '\0']),
@@ -89,84 +89,84 @@ fn shape(kind: Kind) -> Shape {
     Shape { kind, nullable: false, note: "" }
 }
 
-/// Any JSON.
+/// Returns the shape of any JSON value.
 pub(crate) fn any() -> Shape {
     shape(Kind::Any)
 }
 
-/// True or false.
+/// Returns the shape of true or false.
 pub(crate) fn flag() -> Shape {
     shape(Kind::Flag)
 }
 
-/// A whole number.
+/// Returns the shape of a whole number.
 pub(crate) fn integer() -> Shape {
     shape(Kind::Integer { min: None, max: None })
 }
 
-/// A whole number of 0 or more, as far as 32 bits reach.
+/// Returns the shape of a whole number from 0 to the largest of 32 bits.
 pub(crate) fn count() -> Shape {
     integer().between(0, i64::from(i32::MAX))
 }
 
-/// A number.
+/// Returns the shape of a number.
 pub(crate) fn number() -> Shape {
     shape(Kind::Number { min: None })
 }
 
-/// A text.
+/// Returns the shape of a text.
 pub(crate) fn text() -> Shape {
     shape(Kind::Text { min: 0, max: None, pattern: None })
 }
 
-/// One of these texts.
+/// Returns the shape of a text that is one of these.
 pub(crate) fn one_of(texts: &[&'static str]) -> Shape {
     shape(Kind::OneOf(texts.to_vec()))
 }
 
-/// A list.
+/// Returns the shape of a list.
 pub(crate) fn list(of: Shape) -> Shape {
     shape(Kind::List { of: Box::new(of), min: 0, max: None, unique: false })
 }
 
-/// A list of texts.
+/// Returns the shape of a list of texts.
 pub(crate) fn texts() -> Shape {
     list(text())
 }
 
-/// An environment.
+/// Returns the shape of an environment: an object of texts, with names of variables.
 pub(crate) fn environment() -> Shape {
     let of = Box::new(text().like(NO_ZERO));
     shape(Kind::Map { names: Some(VARIABLE), of })
 }
 
-/// An object; fields that it does not name are ignored.
+/// Returns the shape of an object. Fields that it does not name are ignored.
 pub(crate) fn object(fields: impl IntoIterator<Item = Field>) -> Shape {
     shape(Kind::Object { fields: fields.into_iter().collect(), closed: false, min: 0 })
 }
 
-/// A value of one of these shapes.
+/// Returns the shape of a value that has one of these shapes.
 pub(crate) fn either(shapes: impl IntoIterator<Item = Shape>) -> Shape {
     shape(Kind::Either(shapes.into_iter().collect()))
 }
 
-/// A shape that the description lists under its own name.
+/// Returns a shape that the description lists under a name of its own.
 pub(crate) fn named(name: &'static str, of: Shape) -> Shape {
     shape(Kind::Named { name, of: Box::new(of) })
 }
 
-/// A field that must be there.
+/// Returns a required field.
 pub(crate) fn must(name: &'static str, shape: Shape) -> Field {
     Field { name, shape, required: true }
 }
 
-/// A field that may be left out.
+/// Returns an optional field.
 pub(crate) fn may(name: &'static str, shape: Shape) -> Field {
     Field { name, shape, required: false }
 }
 
 impl Shape {
-    /// It may be null too.
+    /// Allows null too.
     pub(crate) fn or_null(mut self) -> Shape {
         self.nullable = true;
         self
@@ -178,7 +178,7 @@ impl Shape {
         self
     }
 
-    /// A whole number in a range.
+    /// Sets the range of a whole number.
     pub(crate) fn between(mut self, least: i64, most: i64) -> Shape {
         if let Kind::Integer { min, max } = &mut self.kind {
             (*min, *max) = (Some(least), Some(most));
@@ -186,7 +186,7 @@ impl Shape {
         self
     }
 
-    /// A least number, length of a text or of a list, or count of fields.
+    /// Sets a least number, a least length of a text or a list, or a least count of fields.
     pub(crate) fn at_least(mut self, least: u32) -> Shape {
         match &mut self.kind {
             Kind::Integer { min, .. } => *min = Some(i64::from(least)),
@@ -199,7 +199,7 @@ impl Shape {
         self
     }
 
-    /// A least number with a fraction.
+    /// Sets a least number with a fraction.
     pub(crate) fn from(mut self, least: f64) -> Shape {
         if let Kind::Number { min } = &mut self.kind {
             *min = Some(least);
@@ -207,7 +207,7 @@ impl Shape {
         self
     }
 
-    /// A greatest length of a text or of a list.
+    /// Sets the greatest length of a text or a list.
     pub(crate) fn at_most(mut self, most: usize) -> Shape {
         if let Kind::Text { max, .. } | Kind::List { max, .. } = &mut self.kind {
             *max = Some(most);
@@ -215,7 +215,7 @@ impl Shape {
         self
     }
 
-    /// A text with a rule.
+    /// Sets a rule for a text.
     pub(crate) fn like(mut self, rule: &'static Pattern) -> Shape {
         if let Kind::Text { pattern, .. } = &mut self.kind {
             *pattern = Some(rule);
@@ -223,7 +223,7 @@ impl Shape {
         self
     }
 
-    /// A list in which nothing stands twice.
+    /// Forbids equal elements in a list.
     pub(crate) fn unique(mut self) -> Shape {
         if let Kind::List { unique, .. } = &mut self.kind {
             *unique = true;
@@ -231,7 +231,7 @@ impl Shape {
         self
     }
 
-    /// An object that refuses fields that it does not name.
+    /// Makes an object refuse fields that it does not name.
     pub(crate) fn closed(mut self) -> Shape {
         if let Kind::Object { closed, .. } = &mut self.kind {
             *closed = true;
@@ -239,7 +239,7 @@ impl Shape {
         self
     }
 
-    /// The fields of an object, those of a named one too.
+    /// Returns the fields of an object, also of a named one.
     pub(crate) fn fields(&self) -> &[Field] {
         match &self.kind {
             Kind::Object { fields, .. } => fields,
@@ -248,7 +248,7 @@ impl Shape {
         }
     }
 
-    /// The same object with more fields.
+    /// Adds fields to an object.
     pub(crate) fn and(mut self, more: impl IntoIterator<Item = Field>) -> Shape {
         if let Kind::Object { fields, .. } = &mut self.kind {
             fields.extend(more);
@@ -256,7 +256,7 @@ impl Shape {
         self
     }
 
-    /// The same object where null stands for a field that is left out.
+    /// Allows null in optional fields of an object; it means the same as leaving the field out.
     pub(crate) fn null_is_absent(mut self) -> Shape {
         if let Kind::Object { fields, .. } = &mut self.kind {
             let optional = fields.iter_mut().filter(|field| !field.required);
@@ -265,7 +265,7 @@ impl Shape {
         self
     }
 
-    /// A value out of the texts of a query string, to be checked as any other.
+    /// Reads the texts of a query string as a JSON value, which is then checked like a body.
     pub(crate) fn read_texts(&self, given: &[String]) -> Value {
         let first = given.first().map_or("", String::as_str);
         let plain = || Value::from(first);
@@ -284,7 +284,7 @@ impl Shape {
         }
     }
 
-    /// Returns what is wrong with a value, each with its place; nothing if it has this shape.
+    /// Returns each fault of a value with its place; the list is empty if the value has this shape.
     pub(crate) fn faults(&self, value: &Value) -> Vec<String> {
         let mut faults = Vec::new();
         self.find_faults(value, "", &mut faults);
@@ -330,7 +330,7 @@ impl Shape {
             }
             (Kind::Map { .. } | Kind::Object { .. }, _) => Some("be an object".to_owned()),
             (Kind::Either(shapes), value) => {
-                // The one that fits best says most.
+                // The faults against the shape that fits best are the most useful ones.
                 let found = shapes.iter().map(|shape| shape.faults(value));
                 let closest = found.min_by_key(Vec::len).unwrap_or_default();
                 faults.extend(closest.into_iter().map(|fault| inside(place, &fault)));
@@ -345,7 +345,8 @@ impl Shape {
         faults.extend(rule.map(|rule| format!("{place} must {rule}")));
     }
 
-    /// The shape as JSON Schema. Named ones are put into `components` and referred to.
+    /// Returns the shape as JSON Schema. Named shapes are put into `components`, and the schema
+    /// refers to them.
     pub(crate) fn schema(&self, components: &mut Map<String, Value>) -> Value {
         let mut schema = self.kind.schema(components);
         if self.nullable {
@@ -512,19 +513,19 @@ fn check_fields(
     }
 }
 
-/// The place of a field inside another.
+/// Returns the place of a field inside of another field.
 fn inside(place: &str, name: &str) -> String {
     if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") }
 }
 
-/// A whole number; 200.0 is one in JSON.
+/// Returns a whole number; `None` for another value. In JSON 200.0 is a whole number too.
 fn whole(value: &Value) -> Option<i64> {
     let fraction = value.as_f64().filter(|float| float.fract() == 0.0);
     #[expect(clippy::cast_possible_truncation, reason = "a cast to i64 saturates")]
     value.as_i64().or(fraction.map(|float| float as i64))
 }
 
-/// A schema with those of the bounds that are not null.
+/// Adds the bounds that are not null to a schema.
 fn with(mut schema: Value, bounds: &[(&str, Value)]) -> Value {
     for (name, bound) in bounds.iter().filter(|(_, bound)| !bound.is_null()) {
         schema[*name] = bound.clone();

@@ -1,7 +1,7 @@
 //! Faults on request: mishaps of a network and of a service, for tests of clients.
 //!
-//! A fault chooses calls and says what happens to them. It says nothing about how the service
-//! behaves in general: that is a quirk.
+//! A fault chooses calls and defines what happens to them. Permanent differences in behaviour are
+//! quirks, not faults.
 //!
 //! # Text form
 //!
@@ -9,25 +9,35 @@
 //!
 //! | key | value |
 //! |---|---|
-//! | `op` | which calls, several separated by <code>&#124;</code>: `*` (every call of a client), `mutating`, `list`, a REST operation (`POST /networkvolumes`, `GET /networkvolumes/{id}`, `PATCH /networkvolumes`, also with a real id), a GraphQL field (`saveEndpoint`, `myself`), an operation of the job API (`POST /run`, `GET /status`) or of the worker channel (`GET /job-take`). Default `*` |
+//! | `op` | the calls, several separated by <code>&#124;</code>, as listed below; default `*` |
 //! | `nth` | only the n-th chosen call, counted from 1 |
 //! | `every` | each n-th chosen call |
-//! | `p`, `seed` | each chosen call with this probability, the same ones for the same seed (default seed 0) |
-//! | `times` | at most so often |
-//! | `kind` | what happens, see below. Required |
+//! | `p`, `seed` | each chosen call with this probability; the same calls for the same seed (default 0) |
+//! | `times` | at most this many times |
+//! | `kind` | the effect, as listed below; required |
 //!
-//! | kind | what happens |
+//! | op | chosen calls |
 //! |---|---|
-//! | `latency:MS` (or the key `latency=MS`) | the call takes so much longer |
+//! | `*` | every call of a client |
+//! | `mutating`, `list` | mutating calls; lists |
+//! | `POST /networkvolumes`, `GET /networkvolumes/{id}`, … | a REST operation, also with a real id |
+//! | `saveEndpoint`, `myself`, … | a GraphQL field |
+//! | `POST /run`, `GET /status`, … | an operation of the job API |
+//! | `GET /job-take`, … | a call of a worker to its channel |
+//!
+//! | kind | effect |
+//! |---|---|
+//! | `latency:MS` (or the key `latency=MS`) | the call takes MS milliseconds longer |
 //! | `status429[:SECONDS]` | 429 with `Retry-After` (default 1), no effect |
 //! | `error500-before` | 500, no effect |
-//! | `error500-after` | 500, and the effect has happened |
-//! | `lost` | the effect has happened, the connection is cut without an answer |
+//! | `error500-after` | 500 after the effect |
+//! | `lost` | the connection is cut after the effect, without an answer |
 //! | `cut` | the connection is cut, no effect |
-//! | `stale-list:MS` | this list does not show what was written in the last so many milliseconds |
-//! | `hang` | no answer at all, no effect, until the client gives up |
+//! | `stale-list:MS` | the list omits writes of the last MS milliseconds |
+//! | `hang` | no answer and no effect until the client gives up |
 //!
-//! Several faults may be given. All latencies that apply add up; of the others the first wins.
+//! Several faults may be given. All latencies that apply add up, and the largest staleness counts.
+//! Of the other kinds the first one wins.
 
 mod parse;
 
@@ -36,7 +46,7 @@ use std::time::Duration;
 
 pub use parse::FaultError;
 
-/// One fault: which calls, when, and what happens to them. Read from text, see [`Fault::HELP`].
+/// One fault: its calls, its condition, and its effect. Read from text, see [`Fault::HELP`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
     operations: Vec<String>,
@@ -45,7 +55,7 @@ pub struct Fault {
     kind: FaultKind,
 }
 
-/// Which of the chosen calls a fault strikes.
+/// The condition by which a fault strikes some of its chosen calls.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum When {
     Always,
@@ -54,7 +64,7 @@ enum When {
     Probability { p: f64, seed: u64 },
 }
 
-/// What happens to a call.
+/// The effect of a fault on a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FaultKind {
     Latency(Duration),
@@ -67,20 +77,20 @@ pub(crate) enum FaultKind {
     Hang,
 }
 
-/// A call as faults and the access log see it.
+/// The properties of a call that faults and the access log need.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
-    /// `POST /networkvolumes`, or the names of GraphQL fields.
+    /// The names of the call: `POST /networkvolumes`, or the names of GraphQL fields.
     pub(crate) operations: Vec<String>,
-    /// Method and real path after the version, for patterns with a real id.
+    /// The method and the real path without the version, for patterns with a real id.
     pub(crate) literal: String,
     pub(crate) mutating: bool,
     pub(crate) list: bool,
-    /// Calls of workers are chosen by name only.
+    /// True for calls of workers. Faults choose them by name only, never with `*`.
     pub(crate) internal: bool,
 }
 
-/// What happens to one call, all faults taken together.
+/// The effects of all faults on one call, combined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Mishap {
     pub(crate) latency: Duration,
@@ -89,7 +99,7 @@ pub(crate) struct Mishap {
 }
 
 impl Fault {
-    /// The text form, for people who ask for help.
+    /// The description of the text form, for help texts.
     pub const HELP: &'static str = "\
 KEY=VALUE,… such as `op=POST /networkvolumes,nth=3,kind=lost`. Keys: op (*, mutating, list, \
 `POST /networkvolumes`, `saveEndpoint`, `POST /run`, several with |), nth, every, p and seed, \
@@ -109,8 +119,9 @@ stale-list:MS, hang.";
     }
 }
 
-/// Returns true if a pattern names an operation; an operation on one object also goes by its collection
-/// where no operation on the collection has that name (`PATCH /templates`, `POST /cancel`).
+/// Returns true if a pattern names an operation. An operation on one object also has the name of
+/// its collection, unless the collection has an operation of that name (`PATCH /templates`,
+/// `POST /cancel`).
 fn named(operation: &str, pattern: &str) -> bool {
     let short = operation
         .strip_suffix("/{id}")
@@ -118,7 +129,7 @@ fn named(operation: &str, pattern: &str) -> bool {
     operation == pattern || short == Some(pattern)
 }
 
-/// The faults of a running service, with their counts.
+/// The faults of a running service, with the number of calls that each has chosen and struck.
 #[derive(Debug, Default)]
 pub(crate) struct Faults(Vec<Armed>);
 
@@ -135,7 +146,7 @@ impl Faults {
         Faults(faults.into_iter().map(arm).collect())
     }
 
-    /// Decides what happens to this call. Every fault that chooses the call counts it.
+    /// Returns the effects of the faults on this call. Every fault that chooses the call counts it.
     pub(crate) fn strike(&self, call: &Call) -> Mishap {
         let mut mishap = Mishap::default();
         for armed in self.0.iter().filter(|armed| armed.fault.chooses(call)) {
@@ -165,7 +176,7 @@ impl Armed {
     }
 }
 
-/// A number in 0..1 that depends on nothing but its arguments (splitmix64).
+/// Returns a number from 0 to 1, without 1, that depends only on the arguments (splitmix64).
 #[expect(clippy::cast_precision_loss, reason = "53 bits fit a float exactly")]
 fn unit(seed: u64, number: u64) -> f64 {
     let mut mixed = seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));

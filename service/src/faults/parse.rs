@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Fault, FaultKind, When};
 
-/// Why a text is not a fault.
+/// The reason for which a text is not a fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a fault: {reason}")]
 pub struct FaultError {
@@ -17,10 +17,10 @@ const KEYS: &str = "op, nth, every, p, seed, times, kind, latency";
 const KINDS: &str = "latency:MS, status429[:SECONDS], error500-before, error500-after, lost, cut, \
                      stale-list:MS, hang";
 
-/// Words that choose several calls.
+/// The words that choose several calls.
 const WORDS: &[&str] = &["*", "mutating", "list"];
 const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE"];
-/// How paths begin: of the management API, of the job API, of the channel of workers.
+/// The first parts of paths: of the management API, of the job API, of the channel of workers.
 const PATHS: &[&str] = &[
     "networkvolumes",
     "templates",
@@ -70,7 +70,7 @@ const FIELDS: &[&str] = &[
     "updateUserSettings",
 ];
 
-/// What has been read so far; options meet once, in `finish`.
+/// The parts of a fault that have been read so far. `finish` checks that they fit each other.
 #[derive(Default)]
 struct Draft {
     operations: Vec<String>,
@@ -135,7 +135,8 @@ impl Draft {
     }
 }
 
-/// The calls that one pattern chooses. One that can choose none is a slip of the pen.
+/// Checks the pattern of an operation. A pattern that can choose no call is a mistake, and so an
+/// error.
 fn operation(text: &str) -> Result<String, String> {
     let text = text.trim();
     let is_known = match text.split_once(' ') {
@@ -154,7 +155,8 @@ fn operation(text: &str) -> Result<String, String> {
     ))
 }
 
-/// A path of the management APIs or the job API, or one with a real id and its version.
+/// Returns true for a path of the management APIs or the job API, also with its version and a real
+/// id.
 fn is_path(path: &str) -> bool {
     let Some(rest) = path.strip_prefix('/') else { return false };
     let first = rest.split('/').next().unwrap_or_default();

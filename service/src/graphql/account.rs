@@ -1,4 +1,4 @@
-//! The account: everything that a client can list.
+//! The account: the object from which a client lists all others.
 
 use juniper::{FieldResult, GraphQLObject, graphql_object};
 
@@ -19,7 +19,7 @@ use crate::resources::volume::Volume;
 use crate::rest::answer;
 use crate::store::objects::{self, Record};
 
-/// The quota that an account without one shows.
+/// The quota that is shown for an account without a quota.
 const NO_QUOTA: i64 = 1_000_000;
 
 /// The account.
@@ -56,7 +56,7 @@ impl VolumeView {
     }
 }
 
-/// A registry credential; what it holds is write-only.
+/// A registry credential. Its username and password can be written, but not read.
 pub(super) struct RegistryView(pub(super) RegistryAuth);
 
 #[graphql_object(context = Ctx, name = "ContainerRegistryAuth")]
@@ -69,7 +69,7 @@ impl RegistryView {
         &self.0.name
     }
 
-    /// Its value is never shown.
+    /// The value is never shown.
     fn registry_auth() -> Option<String> {
         None
     }
@@ -159,12 +159,12 @@ impl Account {
         Ok(list::<RegistryAuth>(context).await?.into_iter().map(RegistryView).collect())
     }
 
-    /// Pods that are no workers.
+    /// The pods of the account. Workers are not among them.
     async fn pods(context: &Ctx) -> FieldResult<Vec<PodView>> {
         Ok(list::<Pod>(context).await?.into_iter().map(PodView::of).collect())
     }
 
-    /// Apps that are built from code. This service builds nothing.
+    /// Apps that are built from code. There are none, because this service builds nothing.
     fn flash_apps() -> Vec<FlashApp> {
         Vec::new()
     }

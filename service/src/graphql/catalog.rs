@@ -9,14 +9,14 @@ use crate::catalog::{self, gpus::Gpu};
 #[expect(clippy::cast_possible_truncation, reason = "it is small")]
 const GPUS_MAX: i32 = catalog::GPUS_MAX as i32;
 
-/// Which GPU types.
+/// The GPU types to list.
 #[derive(GraphQLInputObject)]
 pub(super) struct GpuTypeFilter {
     pub(super) id: Option<String>,
     pub(super) ids: Option<Vec<String>>,
 }
 
-/// The subject of a question for a price. This machine always has room, at one price.
+/// The GPUs whose price is asked for. This machine always has room, at one price.
 #[derive(GraphQLInputObject)]
 pub(super) struct GpuLowestPriceInput {
     gpu_count: Option<i32>,

@@ -5,14 +5,14 @@ use juniper::{GraphQLInputObject, GraphQLObject, graphql_object};
 use super::Ctx;
 use crate::catalog::CPU_FLAVORS;
 
-/// The flavours that are asked for.
+/// The flavour to list.
 #[derive(GraphQLInputObject)]
 pub(super) struct CpuFlavorInput {
     id: Option<String>,
 }
 
 impl CpuFlavorInput {
-    /// Returns the flavours that were asked for, in the order of the catalog.
+    /// Returns the wanted flavours, in the order of the catalog.
     pub(super) fn wanted(input: Option<CpuFlavorInput>) -> Vec<CpuFlavor> {
         let id = input.and_then(|input| input.id);
         let is_wanted = |flavor: &&&str| id.as_ref().is_none_or(|id| id == **flavor);
@@ -20,7 +20,7 @@ impl CpuFlavorInput {
     }
 }
 
-/// The size and the place that are asked for.
+/// The size and the place of the flavour.
 #[derive(GraphQLInputObject)]
 pub(super) struct SpecificsInput {
     data_center_id: Option<String>,

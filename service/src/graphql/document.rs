@@ -1,5 +1,6 @@
-//! What a GraphQL document asks for, read before it is executed: faults and the access log go by
-//! the names of its top-level fields. And what the library cannot execute without a panic.
+//! The reading of a GraphQL document before it is executed. Faults and the access log need the
+//! names of its top-level fields. Documents that the library cannot execute without a panic are
+//! found here too.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use juniper::{DefaultScalarValue, Definition, Operation, OperationType, Selectio
 use super::Schema;
 use crate::faults::Call;
 
-/// The call that this request makes. A document that cannot be parsed calls nothing.
+/// Returns the call that a request makes. A document that cannot be parsed has no operations.
 pub(super) fn call(request: &GraphQLRequest, schema: &Schema) -> Call {
     let mut call = Call {
         operations: Vec::new(),
@@ -37,8 +38,8 @@ pub(super) fn call(request: &GraphQLRequest, schema: &Schema) -> Call {
     call
 }
 
-/// Returns true if any operation of a document, chosen or not, is none that only reads. A document that cannot
-/// be parsed does nothing.
+/// Returns true if a document contains an operation that is not a query, even if the request
+/// chooses another operation. A document that cannot be parsed does nothing, so this returns false.
 pub(super) fn has_mutation(request: &GraphQLRequest, schema: &Schema) -> bool {
     let parsed = parse_document_source::<DefaultScalarValue>(&request.query, &schema.schema);
     parsed.is_ok_and(|document| {
@@ -51,8 +52,9 @@ pub(super) fn has_mutation(request: &GraphQLRequest, schema: &Schema) -> bool {
     })
 }
 
-/// A type that a variable is declared with, and that the schema does not have: where it has a default value,
-/// too, the library looks that type up before it has checked that there is one.
+/// Returns the type of a variable that the schema does not have, if there is one. The library
+/// panics on such a variable with a default value: it looks up the type before it has checked that
+/// the type exists.
 pub(super) fn unknown_type(request: &GraphQLRequest, schema: &Schema) -> Option<String> {
     let parsed = parse_document_source::<DefaultScalarValue>(&request.query, &schema.schema);
     let document = parsed.ok()?;
@@ -67,10 +69,12 @@ pub(super) fn unknown_type(request: &GraphQLRequest, schema: &Schema) -> Option<
     unknown.map(str::to_owned)
 }
 
-/// The names of the fields that a selection asks for, through its fragments, in the order of the text.
+/// Returns the names of the fields of a selection, including those of its fragments, in the order
+/// of the text.
 ///
-/// A fragment is followed once: it adds the same fields each time, and the document is not validated
-/// yet, so fragments may spread themselves, many times over. Nothing here recurses, for the same reason.
+/// Each fragment is followed only once, because it adds the same fields each time. The document is
+/// not validated yet, so a fragment may contain itself, many times. For the same reason nothing
+/// here is recursive.
 fn top_level<'a>(
     selections: &'a [Selection<'a, DefaultScalarValue>],
     document: &'a [Definition<'a, DefaultScalarValue>],
@@ -91,7 +95,7 @@ fn top_level<'a>(
     names
 }
 
-/// What each fragment of a document selects, by its name.
+/// Returns the selection of each fragment of a document, by the fragment's name.
 fn fragments<'a>(
     document: &'a [Definition<'a, DefaultScalarValue>],
 ) -> BTreeMap<&'a str, &'a [Selection<'a, DefaultScalarValue>]> {

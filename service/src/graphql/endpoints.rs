@@ -45,7 +45,7 @@ impl EndpointView {
         context.app.user_id()
     }
 
-    /// Workers have keys of their own, which are nobody else's business.
+    /// Always null: the keys of workers are not shown.
     fn ai_key() -> Option<String> {
         None
     }
@@ -190,7 +190,7 @@ impl EndpointView {
         iso(self.0.created_at)
     }
 
-    /// The workers that live.
+    /// The live workers.
     fn pods(&self, context: &Ctx) -> Vec<PodView> {
         let workers = context.app.pods(&self.0.id).into_iter();
         workers.map(|pod| PodView::of_worker(pod.id, pod.desired_status)).collect()

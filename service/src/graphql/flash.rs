@@ -1,5 +1,6 @@
-//! What the real service builds from code: apps with their environments and builds. This service
-//! builds nothing, so there are none; clients list them before they do anything else.
+//! The types of apps, environments and builds, which the real service builds from code. This
+//! service builds nothing, so the lists of them are empty. They exist because clients read them
+//! before they do anything else.
 
 use juniper::GraphQLObject;
 

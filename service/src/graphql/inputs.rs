@@ -1,4 +1,4 @@
-//! The input types of GraphQL and what they say to the resources.
+//! The input types of GraphQL, and their conversion into the inputs of resources.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::resources::endpoint::{EndpointInput as Endpoint, FlashBoot};
 use crate::resources::registry::RegistryInput;
 use crate::resources::template::TemplateInput;
 
-/// A name with its value, as environments are written.
+/// An environment variable: a name with its value.
 #[derive(GraphQLInputObject)]
 pub(super) struct EnvironmentVariableInput {
     key: String,
@@ -22,7 +22,7 @@ pub(super) struct NetworkVolumeIdInput {
     network_volume_id: String,
 }
 
-/// An endpoint. What is left out of a change is reset, with few exceptions.
+/// An endpoint. Fields that are left out of a change are reset, with few exceptions.
 #[derive(GraphQLInputObject)]
 pub(super) struct EndpointInput {
     pub(super) id: Option<String>,
@@ -93,7 +93,7 @@ impl EndpointInput {
     }
 }
 
-/// A template, all of it: what is left out of a change is reset.
+/// A whole template. Fields that are left out of a change are reset.
 #[derive(GraphQLInputObject)]
 pub(super) struct SaveTemplateInput {
     pub(super) id: Option<String>,
@@ -143,21 +143,21 @@ pub(super) fn environment(pairs: Vec<EnvironmentVariableInput>) -> BTreeMap<Stri
     pairs.into_iter().map(|pair| (pair.key, pair.value)).collect()
 }
 
-/// Which template an endpoint uses from now on.
+/// A new template for an endpoint.
 #[derive(GraphQLInputObject)]
 pub(super) struct UpdateEndpointTemplateInput {
     pub(super) endpoint_id: String,
     pub(super) template_id: String,
 }
 
-/// How many workers an endpoint has at least.
+/// A new least number of workers for an endpoint.
 #[derive(GraphQLInputObject)]
 pub(super) struct UpdateEndpointWorkersMinInput {
     pub(super) endpoint_id: String,
     pub(super) worker_count: i32,
 }
 
-/// How many workers an endpoint has at most.
+/// A new greatest number of workers for an endpoint.
 #[derive(GraphQLInputObject)]
 pub(super) struct UpdateEndpointWorkersMaxInput {
     pub(super) endpoint_id: String,

@@ -1,9 +1,9 @@
-//! GraphQL: the second face of the management API, over the same objects and rules.
+//! GraphQL: the second API for management, with the same objects and rules as REST.
 //!
-//! Requests are parsed and validated against a schema: variables, aliases, fragments and
-//! directives work, and mistakes are reported in GraphQL's form. A document that cannot be parsed
-//! or validated is answered 400; an operation that fails is answered 200 with `errors` and null in
-//! the place of the field. A field of the real service that means nothing here is null.
+//! Requests are parsed and validated against a schema. Variables, aliases, fragments and directives
+//! work, and mistakes are reported in GraphQL's form. A document that cannot be parsed or validated
+//! is answered 400. A failed operation is answered 200 with `errors`, and with null in the place of
+//! the field. A field of the real service that has no meaning here is null.
 
 mod account;
 mod catalog;
@@ -40,11 +40,11 @@ use query::Query;
 
 type Schema = RootNode<Query, Mutation, EmptySubscription<Ctx>>;
 
-/// The schema depends on nothing that happens at run time.
+/// The schema. It is the same for all requests.
 static SCHEMA: LazyLock<Schema> =
     LazyLock::new(|| Schema::new(Query, Mutation, EmptySubscription::new()));
 
-/// What the resolvers of one request see.
+/// The context of one request, which every resolver gets.
 pub(crate) struct Ctx {
     app: Arc<App>,
     entry: Entry,
@@ -63,7 +63,8 @@ pub(crate) async fn handle(State(app): State<Arc<App>>, request: Request) -> Res
     gate::finished(&entry, response)
 }
 
-/// Checks the key and the rate, reads the request, and checks that the key allows it.
+/// Checks key and rate, reads the request, and checks that the key allows the operations of the
+/// document.
 async fn admitted(app: &App, request: Request) -> Result<GraphQLRequest, Problem> {
     let access = |changes| Access { interface: Interface::Graphql, changes, endpoint: None };
     let principal = app.keys.authenticate(Interface::Graphql, request.headers(), request.uri())?;
@@ -84,7 +85,7 @@ async fn read(app: &App, request: Request) -> Result<GraphQLRequest, Problem> {
         Problem::invalid(format!("the request body must be JSON with a query: {error}"))
     })?;
     if asked.variables.as_ref().is_some_and(|given| given.to_object_value().is_none()) {
-        // The library would go on as if none were given.
+        // The library would ignore such variables.
         return Err(Problem::invalid("`variables` must be an object"));
     }
     Ok(asked)
@@ -117,8 +118,8 @@ async fn answered(app: &Arc<App>, entry: &Entry, asked: GraphQLRequest) -> Respo
     .await
 }
 
-/// Writes whole numbers without a fraction, as other servers of GraphQL do: a client that reads them
-/// into an integer could not read 4.0.
+/// Turns floating-point numbers without a fraction into whole ones, as other GraphQL servers do: a
+/// client that expects an integer cannot read 4.0.
 fn whole_numbers(data: &mut Value) {
     match data {
         Value::Number(found) if found.is_f64() => {
@@ -130,7 +131,7 @@ fn whole_numbers(data: &mut Value) {
     }
 }
 
-/// Errors of the document carry a code as those of resolvers do.
+/// Adds a code to errors of the document. Errors of resolvers have one already.
 fn add_code(body: &mut Value) {
     for error in body["errors"].as_array_mut().into_iter().flatten() {
         if error.get("extensions").is_none() {
@@ -162,7 +163,7 @@ impl From<Problem> for FieldError {
     }
 }
 
-/// A number of the store as GraphQL's 32-bit integer.
+/// Returns a number of the store as GraphQL's 32-bit integer; a larger one becomes the largest.
 fn int(number: i64) -> i32 {
     i32::try_from(number).unwrap_or(if number < 0 { i32::MIN } else { i32::MAX })
 }

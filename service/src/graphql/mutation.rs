@@ -1,5 +1,5 @@
-//! The root of mutations. Each is one write of the store, and null when it fails: what the other
-//! fields of the same request did is shown beside the error.
+//! The root of mutations. Each mutation is one write of the store. A failed one is null, so that
+//! the results of the other mutations in the request are shown beside the error.
 
 use juniper::{FieldResult, graphql_object};
 
@@ -31,13 +31,13 @@ use crate::store::{Tx, objects};
 /// The root of mutations.
 pub(super) struct Mutation;
 
-/// Notes the object of a mutation, and logs it as an event.
+/// Adds the object of a mutation to the access log, and logs the mutation as an event.
 fn noted(context: &Ctx, noun: &str, id: &str, what: &str) {
     context.entry.object(id);
     context.app.say(&format!("{noun} {id} {what}"));
 }
 
-/// Changes what is named and keeps the rest: the sparse mutations of endpoints.
+/// Changes the given settings of an endpoint and keeps all others.
 async fn sparse(context: &Ctx, id: String, input: Endpoints) -> FieldResult<Option<EndpointView>> {
     let quota = context.app.options.worker_quota;
     let write = move |tx: &Tx<'_>| endpoint::update(tx, &id, input, Api::Rest, quota);

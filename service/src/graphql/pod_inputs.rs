@@ -1,4 +1,4 @@
-//! Inputs of GraphQL's mutations of pods, and their meaning for pods.
+//! The inputs of GraphQL's mutations of pods, and their conversion into the inputs of pods.
 
 use juniper::{GraphQLEnum, GraphQLInputObject};
 
@@ -8,22 +8,23 @@ use crate::problem::Problem;
 use crate::resources::template::TemplateInput;
 use crate::resources::{comma_list, required};
 
-/// The template that the Python SDK names where its user names none. The vendor has it, this
-/// service does not: a pod without a command has a program anyway.
+/// The template that the Python SDK sends when its user chooses none. The vendor has this template,
+/// and this service does not. It is not needed here: a pod without a command runs the built-in
+/// server.
 const VENDOR_TEMPLATE: &str = "runpod-ubuntu";
 
 /// The tier of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, GraphQLEnum)]
 pub(super) enum CloudTypeEnum {
-    /// Whichever is free: here the secure one.
+    /// Any machine that is free; here the same as secure.
     All,
     /// Machines of the vendor.
     Secure,
-    /// Machines of others.
+    /// Machines of other owners.
     Community,
 }
 
-/// The inputs of the mutations that make a pod: one type of GraphQL each, with the same fields.
+/// Defines the inputs of the mutations that make a pod: several GraphQL types with the same fields.
 macro_rules! deploy_inputs {
     ($($(#[$about:meta])* $name:ident = $graphql:literal;)*) => {$(
         $(#[$about])*
@@ -62,8 +63,8 @@ macro_rules! deploy_inputs {
         }
 
         impl $name {
-            /// The pod that it asks for. An empty text is one that is not given. This machine is
-            /// in every country, reached over loopback, and costs what it costs.
+            /// Returns the pod that the input describes. An empty text counts as left out. Country,
+            /// network speed and price are ignored, because there is only this machine.
             fn pod(self) -> PodInput {
                 let gpu_type_ids = given(self.gpu_type_id).map(|id| vec![id]);
                 PodInput {
@@ -108,7 +109,7 @@ deploy_inputs! {
     DeployCpuPodInput = "deployCpuPodInput";
 }
 
-/// The part of a number that falls to each GPU.
+/// Returns the share of each GPU of a number, rounded up.
 fn per_gpu(number: Option<i32>, gpus: Option<i32>) -> Option<i64> {
     let gpus = i64::from(gpus.unwrap_or(1).max(1));
     number.map(|number| (i64::from(number) + gpus - 1) / gpus)
@@ -123,7 +124,8 @@ fn cloud(cloud: CloudTypeEnum) -> String {
     name.to_owned()
 }
 
-/// Without a template, a pod has no port and no volume that is not given.
+/// Returns the input. Without a template, ports and volumes that are left out are none, not the
+/// defaults.
 fn bare(input: PodInput) -> PodInput {
     let container = match &input.template_id {
         Some(_) => input.container,
@@ -169,20 +171,20 @@ impl DeployCpuPodInput {
     }
 }
 
-/// Which pod to stop.
+/// The pod to stop.
 #[derive(GraphQLInputObject)]
 pub(super) struct PodStopInput {
     pub(super) pod_id: String,
     increment_version: Option<bool>,
 }
 
-/// Which pod to delete.
+/// The pod to delete.
 #[derive(GraphQLInputObject)]
 pub(super) struct PodTerminateInput {
     pub(super) pod_id: String,
 }
 
-/// Which pod to start, with how many GPUs.
+/// The pod to start, and the number of its GPUs.
 #[derive(GraphQLInputObject)]
 pub(super) struct PodResumeInput {
     pub(super) pod_id: String,
@@ -190,7 +192,7 @@ pub(super) struct PodResumeInput {
     sync_machine: Option<bool>,
 }
 
-/// Which pod with a bid to start, with which bid and how many GPUs.
+/// The pod with a bid to start, with the new bid and the number of its GPUs.
 #[derive(GraphQLInputObject)]
 pub(super) struct PodBidResumeInput {
     pub(super) pod_id: String,
@@ -198,14 +200,14 @@ pub(super) struct PodBidResumeInput {
     pub(super) gpu_count: Option<i32>,
 }
 
-/// Which pod to reset. A hard reset is the same here.
+/// The pod to reset. A hard reset does the same here.
 #[derive(GraphQLInputObject)]
 pub(super) struct PodResetInput {
     pub(super) pod_id: String,
     hard_reset: Option<bool>,
 }
 
-/// A change of a pod. What is left out stays.
+/// A change of a pod. Fields that are left out stay as they are.
 #[derive(GraphQLInputObject)]
 pub(super) struct PodEditJobInput {
     pub(super) pod_id: String,

@@ -1,5 +1,5 @@
-//! Pods as GraphQL shows them. The workers of endpoints are pods too, of which little is known in the
-//! words of a pod: the rest is null.
+//! Pods as GraphQL shows them. The workers of endpoints are shown as pods too, with null in most
+//! fields.
 
 use juniper::{FieldResult, GraphQLInputObject, GraphQLObject, graphql_object};
 use rusqlite::Connection;
@@ -16,23 +16,23 @@ use crate::store::objects;
 pub(super) struct PodView {
     id: String,
     desired_status: String,
-    /// Not there for the worker of an endpoint.
+    /// The pod; `None` for the worker of an endpoint.
     pod: Option<Pod>,
 }
 
 impl PodView {
-    /// A pod of its own.
+    /// Returns the view of a pod.
     pub(super) fn of(pod: Pod) -> PodView {
         let desired_status = pod.desired_status.name().to_owned();
         PodView { id: pod.id.clone(), desired_status, pod: Some(pod) }
     }
 
-    /// The worker of an endpoint.
+    /// Returns the view of a worker of an endpoint.
     pub(super) fn of_worker(id: String, desired_status: &str) -> PodView {
         PodView { id, desired_status: desired_status.to_owned(), pod: None }
     }
 
-    /// Its condition, if it is a pod of its own.
+    /// Returns the condition of the pod; `None` for the worker of an endpoint.
     fn condition(&self, context: &Ctx) -> Option<Condition> {
         self.pod.as_ref().map(|pod| context.app.pod_runner.condition(pod))
     }
@@ -42,13 +42,13 @@ impl PodView {
     }
 }
 
-/// Reads a pod by its id.
+/// Reads a pod by its id; returns `None` if there is none.
 pub(super) async fn find(context: &Ctx, id: String) -> FieldResult<Option<PodView>> {
     let read = move |conn: &Connection| objects::find::<Pod>(conn, &id);
     Ok(context.app.store.read(read).await?.map(PodView::of))
 }
 
-/// Which pod.
+/// The pod to show.
 #[derive(GraphQLInputObject)]
 pub(super) struct PodFilter {
     pub(super) pod_id: String,
@@ -76,7 +76,7 @@ pub(super) struct PodRuntimePort {
     kind: Option<String>,
 }
 
-/// A GPU of a running pod. This machine measures none.
+/// A GPU of a running pod. Its load is not measured.
 #[derive(GraphQLObject)]
 #[graphql(context = Ctx)]
 pub(super) struct PodRuntimeGpu {
@@ -85,7 +85,7 @@ pub(super) struct PodRuntimeGpu {
     memory_util_percent: Option<i32>,
 }
 
-/// The container of a running pod. This machine measures none.
+/// The container of a running pod. Its load is not measured.
 #[derive(GraphQLObject)]
 #[graphql(context = Ctx)]
 pub(super) struct PodRuntimeContainer {
@@ -108,7 +108,7 @@ impl PodRuntime {
     fn of(pod: &Pod, condition: Condition) -> PodRuntime {
         let ports = condition.ports.into_iter().map(|port| PodRuntimePort {
             ip: Some(ADDRESS.to_owned()),
-            // It is the address under which clients reach the pod.
+            // Clients reach the pod at this address.
             is_ip_public: Some(true),
             private_port: Some(i32::from(port.private)),
             public_port: Some(i32::from(port.public)),
@@ -241,7 +241,7 @@ impl PodView {
         self.shown(|pod| pod.locked)
     }
 
-    /// Null unless it runs.
+    /// The condition of the running pod; null unless the pod runs.
     fn runtime(&self, context: &Ctx) -> Option<PodRuntime> {
         let condition = self.condition(context)?;
         let is_running = condition.status == Status::Running;

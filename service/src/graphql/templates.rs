@@ -16,19 +16,20 @@ pub(super) struct Pair {
     value: String,
 }
 
-/// The name of a port.
+/// A port with its name.
 #[derive(GraphQLObject)]
 pub(super) struct PortConfig {
     port: Option<String>,
     name: Option<String>,
 }
 
-/// An environment as pairs.
+/// Returns an environment as pairs.
 pub(super) fn pairs(env: &BTreeMap<String, String>) -> Vec<Pair> {
     env.iter().map(|(key, value)| Pair { key: key.clone(), value: value.clone() }).collect()
 }
 
-/// A text without a value: null, or `""` under the quirk.
+/// Returns a text for an answer. A missing text is null, or `""` with the quirk
+/// [`Quirk::NullAsEmpty`].
 pub(super) fn text<'a>(context: &Ctx, value: Option<&'a str>) -> Option<&'a str> {
     value.or_else(|| context.app.quirks.has(Quirk::NullAsEmpty).then_some(""))
 }

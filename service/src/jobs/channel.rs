@@ -1,11 +1,12 @@
-//! The channel of workers: take, done, progress, stream, ping, stop. The protocol is that of the
-//! real service's worker SDK, which is known from its source only.
+//! The channel of workers: take, done, progress, stream, ping, stop. The protocol is the one of the
+//! real service's worker SDK, which is only known from the SDK's source.
 //!
-//! A worker shows the token that it was started with, in the header or in the address. What it says
-//! about a job counts only while the job is in progress and its own; anything else is answered
-//! kindly and changes nothing, so a late or repeated message does no harm. A job that ended without
-//! its worker and is queued again is given to that worker only once it has nothing of it any more.
-//! A worker that was started before its endpoint changed ends what it has begun, and gets nothing more.
+//! A worker sends the token that it was started with, in a header or in the address. Its message
+//! about a job takes effect only while the job is in progress at this worker. Any other message is
+//! answered 200 and changes nothing, so late or repeated messages do no harm. A job may end or be
+//! queued again while its worker still runs it; that worker gets the job again only after it has
+//! let go of it. A worker that was started before its endpoint changed finishes its jobs and gets
+//! no new ones.
 
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ use crate::resources::endpoint;
 use crate::rest::answer::{json_response, json_text};
 use crate::workers::worker::Worker;
 
-/// What a worker says about a job: a result, progress, or a part of a stream.
+/// A message of a worker about a job: a result, progress, or a part of a stream.
 #[derive(Deserialize)]
 struct Message {
     output: Option<Box<RawValue>>,
@@ -39,20 +40,20 @@ struct Message {
     stop_pod: Option<bool>,
 }
 
-/// The largest result, and the largest part of a stream, that a worker may send.
+/// The most bytes of a result, or of a part of a stream, that a worker may send.
 const RESULT_MAX: usize = 20 << 20;
 
-/// The largest chunk of a stream; larger parts are split.
+/// The most bytes of a stored chunk of a stream; larger parts are split.
 const CHUNK_MAX: usize = 1 << 20;
 
 /// The most jobs that a worker takes at once.
 const BATCH_MAX: i64 = 1000;
 
-/// The pause before a worker that gets no more jobs is told so again.
+/// The pause before a worker that must not take jobs gets its empty answer.
 const LEAVING_PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
 
 type Answer = Result<Response, Problem>;
-/// Ids of jobs with what the worker gets of them.
+/// The ids of jobs, each with the JSON text that the worker gets.
 type Assignments = Vec<(String, String)>;
 /// The running service, as handlers get it.
 type Running = State<Arc<App>>;
@@ -92,7 +93,8 @@ async fn wait_for_jobs(
         let mut rung = std::pin::pin!(worker.bell.notified());
         rung.as_mut().enable();
         if !worker.may_take() || app.closing.is_cancelled() {
-            // An answer at once would make a worker that does not leave yet ask without end.
+            // Without the pause, a worker that has not left yet would ask again and again without
+            // end.
             sleep(LEAVING_PAUSE).await;
             return Ok(Vec::new());
         }
@@ -129,23 +131,25 @@ async fn claim(app: &Arc<App>, worker: &Arc<Worker>, count: i64) -> Result<Assig
         };
         let jobs = queue.take(tx, &taker, count)?;
         let ids: Vec<String> = jobs.iter().map(|(id, _)| id.clone()).collect();
-        // Noted even if the worker's request is gone by then: its silence about them tells.
+        // Noted even if the worker's request is gone by then. If the worker did not get the jobs,
+        // its pings do not name them, and they go back into the queue.
         tx.after(move || worker.got(ids.iter().map(String::as_str)));
         Ok(jobs)
     };
-    // A restart puts running jobs back into the queue, which is where a lost take leaves them.
+    // A lost write does no harm: a restart puts running jobs back into the queue anyway.
     app.store.write_soon(write).await
 }
 
-/// Ends a worker that runs what was before a change, and passes the ring of the job on that it has not
-/// taken. The next look at the workers would end it as well, but the job of whoever made the change,
-/// and wants to know whether it is right, comes before that.
+/// Retires a worker that runs the settings from before a change, and wakes another one for the job
+/// that it has not taken. The next tick of the fleet would retire the worker too. But it must not
+/// get this job before: the user who made the change wants to see the job run with the new
+/// settings.
 fn leave_to_newer(queue: &Queue, worker: &Worker) {
     worker.retire();
     queue.projection.endpoint(&worker.endpoint).queued.notify_one();
 }
 
-/// `GET /job-stop/{worker}`: the jobs that it must stop, or 204 after a while.
+/// `GET /job-stop/{worker}`: the jobs that the worker must stop, or 204 after a while.
 pub(super) async fn stop(
     State(app): Running,
     Named((endpoint, id)): Named<(String, String)>,
@@ -172,7 +176,7 @@ pub(super) async fn stop(
     }
 }
 
-/// `GET /ping/{worker}`: it lives, and names the jobs that it has.
+/// `GET /ping/{worker}`: the worker reports that it lives, and names the jobs that it has.
 pub(super) async fn ping(
     State(app): Running,
     Named((endpoint, id)): Named<(String, String)>,
@@ -208,7 +212,7 @@ pub(super) async fn done(
         }
         Err(problem) => return Err(problem),
     };
-    // Its content type says form data; it is JSON all the same.
+    // The content type of the request says form data, but the body is JSON.
     let Ok(message) = serde_json::from_slice::<Message>(&body) else {
         let error = "the worker's result is not JSON".to_owned();
         finish(&app, &worker, &job, Outcome { output: None, error: Some(error) }).await?;
@@ -243,7 +247,7 @@ async fn finish(
     let holder = Arc::clone(worker);
     let write = move |tx: &crate::store::Tx<'_>| {
         let finished = queue.finish(tx, &by, &job, &outcome)?;
-        // Noted even if the worker's request is gone by then: it is done with this job.
+        // Noted even if the worker's request is gone by then: the worker is done with this job.
         tx.after(move || holder.let_go(&job));
         Ok(finished)
     };
@@ -274,7 +278,8 @@ pub(super) async fn stream(
     Ok(ok())
 }
 
-/// One chunk for a part that fits; else the part as text, over as many chunks as it takes.
+/// Returns one chunk for a part that fits. A larger part is returned as text, split into several
+/// chunks.
 fn split(message: &Message) -> Vec<String> {
     let output = message.output.as_deref().map_or("null", RawValue::get);
     let whole = match message.metrics.as_deref() {
@@ -285,7 +290,7 @@ fn split(message: &Message) -> Vec<String> {
         return vec![whole];
     }
     let text = serde_json::from_str(output).unwrap_or_else(|_| output.to_owned());
-    // Escapes can make a character six times as long.
+    // A character can be six times as long when it is escaped.
     let (room, mut parts, mut part) = (CHUNK_MAX - 64, Vec::new(), String::new());
     let mut length = 0;
     for char in text.chars() {
@@ -305,7 +310,7 @@ fn split(message: &Message) -> Vec<String> {
     parts
 }
 
-/// The worker that calls, if it is one of ours and shows its token.
+/// Returns the worker that calls, if it is a worker of this service and sends its token.
 fn known(
     app: &App,
     endpoint: &str,

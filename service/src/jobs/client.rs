@@ -1,4 +1,4 @@
-//! The operations of the job API for those who submit jobs.
+//! The operations of the job API for clients, which submit jobs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,13 +33,14 @@ use crate::workers::usage::Level;
 /// The most bytes of chunks that one answer of `/stream` holds.
 const STREAM_ANSWER_MAX: usize = 256 << 10;
 
-/// The time that an answer waits for the memory that it takes.
+/// The time that an answer waits for its memory.
 const ROOM_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The most jobs that `/requests` names.
+/// The most jobs in an answer of `/requests`.
 const REQUESTS_MAX: i64 = 100;
 
-/// The longest that results of `/runsync` are kept, by way of a larger `wait`.
+/// The longest time that a result of `/runsync` is kept; a larger `wait` asks for more than the
+/// default.
 const SYNC_RETENTION_MAX_MS: i64 = 300_000;
 
 type Answer = Result<Response, Problem>;
@@ -54,7 +55,8 @@ pub(super) async fn run(
 ) -> Answer {
     let entry = request.extensions().get::<Entry>().cloned();
     let body = body(request, RUN_MAX).await?;
-    // Not before: a body that is slow to come would keep others out.
+    // Entered only now: otherwise a client that sends its body slowly would take a place from
+    // others.
     let _permit = enter(&app, &endpoint, rates::RUN)?;
     let retention_ms = millis(app.options.timing.retention);
     let new = NewJob::new(Submission::parse(&body)?, false, retention_ms);
@@ -63,7 +65,7 @@ pub(super) async fn run(
     Ok(json_response(StatusCode::OK, &job.reference()))
 }
 
-/// `POST /runsync`: the result if it comes in time, else the reference.
+/// `POST /runsync`: the result if the job ends in time, else the reference.
 pub(super) async fn runsync(
     State(app): Running,
     Named(endpoint): Named<String>,
@@ -125,7 +127,7 @@ pub(super) async fn status_sync(
     output::answer(&app, &job).await
 }
 
-/// `GET /stream/{id}`: what has come since the last call; held back for a while when it is nothing.
+/// `GET /stream/{id}`: the chunks since the last call. Without any, the answer waits for a while.
 pub(super) async fn stream(
     State(app): Running,
     Named((endpoint, id)): Named<(String, String)>,
@@ -135,7 +137,7 @@ pub(super) async fn stream(
 ) -> Answer {
     let _permit = enter(&app, &endpoint, rates::STREAM)?;
     if method == Method::HEAD {
-        // What it would be answered is taken out of the stream, and nobody would get it.
+        // A HEAD request takes no chunks out of the stream, because its answer has no body.
         read(&app, &endpoint, &id).await?;
         return Ok(json_text(String::new()));
     }
@@ -162,7 +164,8 @@ pub(super) async fn stream(
         }
         let mut share = MemoryShare::default();
         let bytes = chunks.iter().map(String::len).sum();
-        // What was taken cannot be put back: it is answered even where there is no room in time.
+        // The chunks have left the store and cannot be put back, so they are sent even if no memory
+        // becomes free in time.
         drop(share.grow_to(bytes, Instant::now() + ROOM_TIMEOUT).await);
         let chunks = chunks.join(",");
         let shown = if wants_object(app.options.stream_format, &headers) {
@@ -186,12 +189,13 @@ pub(super) async fn cancel(
     let write = move |tx: &crate::store::Tx<'_>| {
         let job = running.queue.cancel(tx, &endpoint, &id)?;
         let (worker, id) = (job.worker.clone(), job.id.clone());
-        // Told even if the client has left by then.
+        // Done even if the client has left by then.
         let killer = (job.losses > 0).then(|| job.endpoint.clone());
         tx.after(move || {
             running.stop_job(worker.as_deref(), &id);
             if let Some(endpoint) = killer {
-                // What its workers crashed of is gone: the next one need not wait.
+                // The job that made its workers crash is gone, so the next worker starts without a
+                // pause.
                 running.fleet.forget_crashes(&endpoint);
             }
         });
@@ -224,7 +228,8 @@ pub(super) async fn purge(State(app): Running, Named(endpoint): Named<String>) -
     Ok(json_response(StatusCode::OK, &json!({ "removed": removed, "status": "completed" })))
 }
 
-/// Removes the jobs that are in the queue now, in many small writes; it goes on when the client leaves.
+/// Removes the jobs that are in the queue now, in many small writes. Continues when the client
+/// leaves.
 async fn purge_queue(app: Arc<App>, endpoint: String) -> Result<usize, Problem> {
     let (position, mut removed) = (app.queue.projection.last_position(), 0);
     loop {
@@ -273,8 +278,8 @@ pub(super) async fn health(State(app): Running, Named(endpoint): Named<String>) 
     Ok(json_response(StatusCode::OK, &shown))
 }
 
-/// `GET /requests`: the latest jobs. The documents name it and show no form; this is what public
-/// clients read.
+/// `GET /requests`: the latest jobs. The documents name this operation without its form; the form
+/// is the one that public clients read.
 pub(super) async fn requests(State(app): Running, Named(endpoint): Named<String>) -> Answer {
     let _permit = enter(&app, &endpoint, rates::REQUESTS)?;
     check_endpoint(&app, &endpoint).await?;
@@ -283,7 +288,7 @@ pub(super) async fn requests(State(app): Running, Named(endpoint): Named<String>
     Ok(json_response(StatusCode::OK, &json!({ "requests": shown })))
 }
 
-/// Puts a job into the queue; its client may wait for its answer.
+/// Puts a job into the queue. With `waiting_client`, the job is cancelled if that client leaves.
 pub(super) async fn accept(
     app: &Arc<App>,
     endpoint: &str,
@@ -305,15 +310,15 @@ pub(super) async fn accept(
         Ok(job)
     };
     if waiting_client.is_some() {
-        // Its client gets the result, which is durable with all that was written before, or a
-        // reference after [`Store::sync`].
+        // The write need not be durable yet. The client gets either the result, whose own write
+        // makes all earlier ones durable, or a reference after [`Store::sync`].
         app.store.write_soon(write).await
     } else {
         app.store.write(write).await
     }
 }
 
-/// Refuses a job of an endpoint with a volume that holds more than its size.
+/// Refuses a job of an endpoint with a volume whose files take more than its size.
 fn check_volumes(app: &App, tx: &crate::store::Tx<'_>, endpoint: &str) -> Result<(), Problem> {
     let endpoint: Endpoint = objects::get(tx.conn, endpoint)?;
     let is_full = |id: &&str| app.usage.level(id).is_some_and(Level::is_full);
@@ -325,7 +330,8 @@ fn check_volumes(app: &App, tx: &crate::store::Tx<'_>, endpoint: &str) -> Result
     }
 }
 
-/// The body, within its limit. The document answers 400 where the management API answers 413.
+/// Reads the body up to a limit. A larger one is answered 400 as in the documents, not 413 as in
+/// the management API.
 pub(super) async fn body(request: Request, limit: usize) -> Result<Received, Problem> {
     body::read(request.into_body(), limit).await.map_err(|problem| match problem.kind {
         Kind::TooLarge => Problem::invalid(problem.message),
@@ -333,8 +339,8 @@ pub(super) async fn body(request: Request, limit: usize) -> Result<Received, Pro
     })
 }
 
-/// The job once it has ended, else as it is at the deadline. It was looked at after the subscription
-/// began.
+/// Waits until the job has ended, or until the deadline, and returns the job. `job` must have been
+/// read after the subscription began.
 async fn settled(
     app: &Arc<App>,
     mut job: Job,
@@ -363,7 +369,7 @@ pub(super) async fn read(app: &App, endpoint: &str, id: &str) -> Result<Job, Pro
     app.store.read(move |conn| queue::get(conn, &endpoint, &id)).await
 }
 
-/// The volumes of an endpoint, or the problem that there is none.
+/// Returns the volumes of an endpoint, or the problem that there is no such endpoint.
 async fn check_endpoint(app: &App, endpoint: &str) -> Result<Vec<String>, Problem> {
     let id = endpoint.to_owned();
     let endpoint = app.store.read(move |conn| objects::get::<Endpoint>(conn, &id)).await?;
@@ -379,7 +385,7 @@ pub(super) fn enter(app: &App, endpoint: &str, limit: Limit) -> Result<Option<Pe
     entered.map(Some).inspect_err(|_| app.requests.refused(limit.name))
 }
 
-/// Returns true if a client gets the chunks of a stream in an object with the state of the job.
+/// Returns true if a client gets the chunks of a stream in an object with the job's state.
 fn wants_object(format: StreamFormat, headers: &HeaderMap) -> bool {
     match format {
         StreamFormat::Array => false,

@@ -1,4 +1,4 @@
-//! The way in to the job API: keys, faults, the access log.
+//! The middleware of the job API: keys, faults, the access log.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::gate::{self, guarded};
 use crate::keys::{Access, Interface};
 use crate::problem::Problem;
 
-/// The middleware of clients.
+/// The middleware of the calls of clients.
 pub(super) async fn clients(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let (call, path) = call(&request, false);
     let entry = app.access.entry(request.method().as_str(), &path);
@@ -27,7 +27,8 @@ pub(super) async fn clients(State(app): State<Arc<App>>, request: Request, next:
     gate::finished(&entry, response)
 }
 
-/// Refuses a request of a client whose key does not allow it, or whose endpoint has no jobs. The path is `/v2/ENDPOINT/…`.
+/// Refuses a request whose key does not allow it, or whose endpoint has no jobs. The path is
+/// `/v2/ENDPOINT/…`.
 fn admit(app: &App, request: &Request, call: &Call, path: &str) -> Result<(), Problem> {
     let principal = app.keys.authenticate(Interface::Jobs, request.headers(), request.uri())?;
     let endpoint = path.split('/').nth(2);
@@ -36,8 +37,9 @@ fn admit(app: &App, request: &Request, call: &Call, path: &str) -> Result<(), Pr
     lacks_queue(app, call, endpoint).map_or(Ok(()), Err)
 }
 
-/// Returns true for the calls that change nothing. All others do, GET or not: `/openai/…` makes a job,
-/// `/stream` takes the parts that it answers, and `ttl` changes the time that a job is kept.
+/// Returns true for calls that change nothing. Some GET requests do change something: `/openai/…`
+/// makes a job, `/stream` removes the chunks that it returns, and `ttl` changes the time that a job
+/// is kept.
 fn only_reads(call: &Call, uri: &Uri) -> bool {
     const READS: [&str; 4] = ["/status/{id}", "/status-sync/{id}", "/health", "/requests"];
     let is_read = |operation: &String| {
@@ -47,7 +49,8 @@ fn only_reads(call: &Call, uri: &Uri) -> bool {
     call.operations.iter().all(is_read) && auth::query(uri, "ttl").is_none()
 }
 
-/// Refuses an operation on jobs at an endpoint that has none. All endpoints have a health.
+/// Returns a problem for an operation on jobs at an endpoint without a queue. `/health` works at
+/// all endpoints.
 fn lacks_queue(app: &App, call: &Call, endpoint: Option<&str>) -> Option<Problem> {
     if call.operations.iter().any(|operation| operation.ends_with("/health")) {
         return None;
@@ -57,15 +60,15 @@ fn lacks_queue(app: &App, call: &Call, endpoint: Option<&str>) -> Option<Problem
     is_balanced.then(|| queue::no_queue(endpoint))
 }
 
-/// The middleware of workers: who they are is checked by each call; they are not clients and do
-/// not appear in the access log.
+/// The middleware of the calls of workers. Each call checks the worker's token itself. Workers are
+/// not clients, so their calls are not in the access log.
 pub(super) async fn workers(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let (call, _) = call(&request, true);
     let mishap = app.faults.strike(&call);
     guarded(&mishap, next.run(request)).await
 }
 
-/// The call, and its path as the client wrote it.
+/// Returns the call, and its path as the client wrote it.
 fn call(request: &Request, internal: bool) -> (Call, String) {
     const PREFIX: &str = "/v2/{endpoint}";
     let path = request.uri().path();
@@ -73,7 +76,7 @@ fn call(request: &Request, internal: bool) -> (Call, String) {
     let method = request.method();
     let mut operation = format!("{method} {}", matched.strip_prefix(PREFIX).unwrap_or(matched));
     if internal {
-        // Those of workers go by their first word: `GET /job-take`.
+        // The operations of workers are named by their first word: `GET /job-take`.
         let end = operation.find("/{").unwrap_or(operation.len());
         operation.truncate(end);
     }

@@ -1,9 +1,9 @@
 //! The job API of queue-based endpoints, under `/v2/<endpoint>`, and the channel of their workers.
 //!
-//! [`queue`] and [`upkeep`] are the life of a job in the store, [`projection`] what others see of
-//! it between two looks at the store; [`client`] and [`openai`] answer those who submit jobs,
-//! [`channel`] those who do them; [`sweep`] ends what has lived too long, and [`webhooks`] tells
-//! those who wanted to be told.
+//! [`queue`] and [`upkeep`] change jobs in the store. [`projection`] holds counts and subscriptions
+//! in memory, so that others need not read the store. [`client`] and [`openai`] answer clients,
+//! [`channel`] answers workers. [`sweep`] ends jobs whose time is up, and [`webhooks`] reports
+//! ended jobs to the addresses that clients gave.
 
 mod channel;
 mod client;
@@ -33,7 +33,7 @@ use axum::routing::{get, post};
 use crate::app::App;
 use crate::problem::{Kind, Problem};
 
-/// The routes under `/v2/{endpoint}`.
+/// Returns the router of the paths under `/v2/{endpoint}`.
 pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     let clients = Router::new()
         .route("/run", post(client::run))
@@ -61,7 +61,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     workers.merge(clients)
 }
 
-/// Refuses HEAD where GET has an effect: what would be answered is gone then, and nobody gets it.
+/// Refuses HEAD where GET removes the data that it returns: a HEAD request would lose that data.
 async fn no_head() -> (HeaderMap, Problem) {
     (HeaderMap::from_iter([(ALLOW, HeaderValue::from_static("GET, POST"))]), wrong_method().await)
 }

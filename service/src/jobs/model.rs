@@ -1,8 +1,9 @@
-//! The life of jobs against a small model: random sequences of calls, lost workers, restarts.
+//! A test of the life of jobs against a small model, with random sequences of calls, lost workers
+//! and restarts.
 //!
-//! After every step each job is in the state that the model says, the queue has the model's order,
-//! and the counts are the truth. So no job is lost, none is completed twice, and no state follows
-//! another that the documents do not let follow.
+//! After every step each job is in the state of the model, the queue has the model's order, and the
+//! counts are right. So no job is lost, no job is completed twice, and no state follows a state
+//! that the documents do not allow.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ fn silent() -> Log {
     Arc::new(|_| {})
 }
 
-/// What may happen. Numbers choose among what there is.
+/// The steps of the test. A number selects one of the existing jobs or workers.
 #[derive(Debug, Clone)]
 enum Step {
     Submit { low: bool },
@@ -68,7 +69,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A job as the model knows it.
+/// The model's knowledge of a job.
 #[derive(Debug, Clone)]
 struct Known {
     id: String,
@@ -82,7 +83,7 @@ struct Known {
     webhooks: usize,
 }
 
-/// The model and the service beside it.
+/// The service, and the model of its jobs.
 struct World {
     folder: tempfile::TempDir,
     store: Store,
@@ -118,7 +119,7 @@ impl World {
         self.jobs.get_mut(number % count.max(1))?.as_mut()
     }
 
-    /// The id of a job that exists, else one that never did.
+    /// Returns the id of an existing job, or an id that never existed.
     fn id(&mut self, number: usize) -> String {
         self.job(number).map_or("nothing".to_owned(), |job| job.id.clone())
     }
@@ -276,7 +277,7 @@ impl World {
         self.forget(|job| job.state == State::InQueue);
     }
 
-    /// A worker is lost with all of its jobs, or with one that it does not know of.
+    /// Loses a worker with all of its jobs, or with the one job that the worker does not know of.
     async fn lose(&mut self, worker: u8, number: Option<usize>, cutoff: &Cutoff) {
         let by = worker.to_string();
         let only = number.map(|number| self.id(number));
@@ -345,7 +346,7 @@ impl World {
         self.write(sweep).await.unwrap();
     }
 
-    /// The service ends, and begins again over the same folder.
+    /// Ends the service and starts it again with the same folder.
     async fn restart(&mut self) {
         self.store.close();
         self.store = Store::open(self.folder.path(), &silent()).unwrap();
@@ -370,7 +371,7 @@ impl World {
         }
     }
 
-    /// The ids of the queued jobs in their order.
+    /// Returns the ids of the queued jobs in their order.
     fn queued(&self) -> Vec<String> {
         let queued = self.jobs.iter().flatten().filter(|job| job.state == State::InQueue);
         let ordered: BTreeMap<usize, String> =
@@ -378,7 +379,7 @@ impl World {
         ordered.into_values().collect()
     }
 
-    /// The service agrees with the model.
+    /// Asserts that the service agrees with the model.
     async fn check(&mut self) {
         let count = |state: State, low: bool| {
             let jobs = self.jobs.iter().flatten();

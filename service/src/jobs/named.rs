@@ -1,4 +1,4 @@
-//! What the path of a call names: as axum reads it, and refused as everything else is.
+//! The extractor of path parameters that refuses bad paths in the form of the job API.
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::problem::Problem;
 
-/// The parameters of a path. One that is not UTF-8 names nothing.
+/// The parameters of a path. A path that is not UTF-8 is answered as not found.
 pub(super) struct Named<T>(pub(super) T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T> {

@@ -1,9 +1,9 @@
 //! `/openai/*`: a call of the `OpenAI` API, passed through to a worker as a job.
 //!
-//! The documents name the path and show no form. What clients and workers of the real service do
-//! about it is the form here: the job's input is `{"openai_route": …, "openai_input": …}`, and what
-//! the worker yields comes back as it is; as server-sent events where the call asks for a stream.
-//! What the calls mean is the worker's business.
+//! The documents name the path without its form. The form here is the one that clients and workers
+//! of the real service use: the job's input is `{"openai_route": …, "openai_input": …}`, and the
+//! output of the worker is returned unchanged; as server-sent events if the call asks for a stream.
+//! Only the worker interprets the call.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -33,17 +33,17 @@ use crate::memory_budget::MemoryShare;
 use crate::problem::{Kind, Problem};
 use crate::rest::answer::json_response;
 
-/// The time that an answer is waited for; then the job goes on without its client.
+/// The time that the client waits for an answer. After it the job goes on without the client.
 const WAIT: Duration = Duration::from_secs(330);
 /// The most bytes of chunks that are taken out of the store at a time.
 const DRAIN_MAX: usize = 256 << 10;
-/// The most bytes of an answer that is not streamed, as of any other result.
+/// The most bytes of an answer that is not streamed. Other results have the same limit.
 const WHOLE_MAX: usize = 20 << 20;
 
-/// The time that an answer waits for the memory that it takes.
+/// The time that an answer waits for its memory.
 const ROOM_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What ends a stream of events whose beginning is of no use any more.
+/// The last event of a stream after its run was cut off, which makes the events before worthless.
 const CUT_OFF: &str = "the run whose answer this is was cut off; the job began anew, so ask again";
 
 /// A chunk of a stream, as the store holds it.
@@ -52,17 +52,17 @@ struct Chunk {
     output: Value,
 }
 
-/// What came since the last look.
+/// The news of a job since the previous ones.
 struct News {
     state: JobState,
-    /// True if it is of another run than what came before: that one was cut off.
+    /// True if the outputs belong to another run than the previous ones. That run was cut off.
     anew: bool,
     outputs: Vec<Value>,
-    /// How long they were as text.
+    /// The length of the outputs as text, in bytes.
     bytes: usize,
 }
 
-/// What was streamed of an answer that is wanted whole.
+/// The outputs collected for an answer that is not streamed.
 #[derive(Default)]
 struct Whole {
     parts: Vec<Value>,
@@ -76,17 +76,17 @@ struct Reading {
     id: String,
     until: Instant,
     ended: bool,
-    /// The run that was last heard of.
+    /// The run of the previous news; `None` before the first ones.
     run: Option<Run>,
     /// True if the worker has streamed anything.
     streamed: bool,
-    /// What was read and not yet passed on.
+    /// The pieces of the stream that were read and not yet sent.
     ready: VecDeque<Bytes>,
-    /// Cancels the job if nobody waits any more.
+    /// Cancels the job if the client leaves.
     waiting_client: WaitingClient,
 }
 
-/// `POST /openai/{route}`, and `GET` for what needs no body, such as `/openai/v1/models`.
+/// `POST /openai/{route}`, and `GET` for calls without a body, such as `/openai/v1/models`.
 pub(super) async fn pass(
     State(app): Running,
     Named((endpoint, route)): Named<(String, String)>,
@@ -98,7 +98,7 @@ pub(super) async fn pass(
     let input = if has_body { call(&body)? } else { RawValue::NULL.to_owned() };
     let streams = serde_json::from_str::<Asked>(input.get()).is_ok_and(|asked| asked.stream);
     let submitted = json!({ "openai_route": format!("/{route}") });
-    // The call's own text is passed on untouched: only the rest is written anew.
+    // The client's text goes into the job unchanged; only the object around it is written here.
     let submitted = submitted.to_string();
     let rest = submitted.trim_end_matches('}');
     let submitted = format!("{{\"input\":{rest},\"openai_input\":{}}}}}", input.get());
@@ -124,7 +124,7 @@ pub(super) async fn pass(
     reading.whole().await
 }
 
-/// What this service looks at in a call.
+/// The only field of a call that this service reads.
 #[derive(Deserialize)]
 struct Asked {
     #[serde(default)]
@@ -138,7 +138,7 @@ fn call(body: &[u8]) -> Result<Box<RawValue>, Problem> {
 }
 
 impl Reading {
-    /// What came since the last time, and how the job is; waits until there is something.
+    /// Waits for news of the job, and returns them with its state.
     async fn next(&mut self) -> Result<News, Problem> {
         let subscription = self.app.queue.projection.subscribe(&self.id);
         loop {
@@ -170,7 +170,7 @@ impl Reading {
         }
     }
 
-    /// The whole answer, once the job has ended.
+    /// Returns the whole answer once the job has ended.
     async fn whole(mut self) -> Result<Response, Problem> {
         let (mut whole, mut share) = (Whole::default(), MemoryShare::default());
         loop {
@@ -194,7 +194,7 @@ impl Reading {
         Ok(output::held(answer, share))
     }
 
-    /// The next piece of the event stream.
+    /// Returns the next piece of the event stream; `None` at its end.
     async fn piece(&mut self) -> Option<Bytes> {
         loop {
             if let Some(piece) = self.ready.pop_front() {
@@ -204,7 +204,7 @@ impl Reading {
                 return None;
             }
             match self.next().await {
-                // What was sent cannot be taken back.
+                // The events of the run that was cut off are sent and cannot be taken back.
                 Ok(News { anew: true, .. }) if self.streamed => {
                     self.waiting_client.was_answered();
                     self.ended = true;
@@ -227,8 +227,8 @@ impl Reading {
         }
     }
 
-    /// What is left to say at the end: why there is no more, or the answer of a worker that does
-    /// not stream.
+    /// Returns the last pieces of the stream: the error of the job, or the output of a worker that
+    /// does not stream.
     async fn rest(&self) -> Vec<String> {
         let job = match client::read(&self.app, &self.endpoint, &self.id).await {
             Ok(job) => job,
@@ -249,7 +249,7 @@ impl Reading {
         }
     }
 
-    /// The output of the job, whatever its size.
+    /// Returns the output of the job, also a large one.
     async fn output(&self, job: Job) -> Result<Option<String>, Problem> {
         if job.large_output.is_none() {
             return Ok(job.output);
@@ -259,7 +259,8 @@ impl Reading {
 }
 
 impl Whole {
-    /// Takes what came, up to what an answer may have. A run that was cut off gives none of it.
+    /// Adds news, up to the limit of an answer. News of another run replace those of the run that
+    /// was cut off.
     fn take(&mut self, news: News) -> Result<(), String> {
         if news.anew {
             *self = Whole::default();
@@ -291,7 +292,8 @@ fn events(reading: Reading, permit: Option<rates::Permit>) -> Response {
     response
 }
 
-/// What a worker yielded as text is the stream itself; anything else becomes one event.
+/// Returns the pieces of the event stream for an output. Texts are sent as they are, because they
+/// are events already. Any other value becomes one event.
 fn pieces(output: &Value) -> Vec<String> {
     match output {
         Value::String(text) => vec![text.clone()],
@@ -306,18 +308,19 @@ fn error_event(message: &str) -> String {
     format!("data: {}\n\n", json!({ "error": { "message": message, "type": "worker_error" } }))
 }
 
-/// Why a job gave no answer, if it has ended without one.
+/// Returns the error of a job that was not completed; `None` for a completed one.
 fn failure(job: &Job) -> Option<String> {
     let name = job.state.name();
     (job.state != JobState::Completed)
         .then(|| job.error.clone().unwrap_or_else(|| format!("the job is {name}")))
 }
 
-/// The answer out of what was streamed, else out of the job's output: the one part, or all of them.
+/// Returns the answer: the streamed part, or the list of several parts. Without streamed parts it
+/// is the job's output.
 fn answer(mut parts: Vec<Value>, output: Option<String>) -> String {
     if parts.is_empty() {
         let Some(text) = output else { return "null".to_owned() };
-        // A generator's output may be a list with its one part.
+        // The output of a generator may be a list with one element.
         return match serde_json::from_str::<Vec<Box<RawValue>>>(&text) {
             Ok(list) if list.len() == 1 => list[0].get().to_owned(),
             _ => text,
@@ -326,7 +329,7 @@ fn answer(mut parts: Vec<Value>, output: Option<String>) -> String {
     if parts.len() == 1 {
         return parts.swap_remove(0).to_string();
     }
-    // A part that was too large for a chunk came as texts.
+    // A part that was too large for a chunk was split into texts.
     let texts: Option<String> = parts.iter().map(Value::as_str).collect();
     match texts.filter(|text| serde_json::from_str::<&RawValue>(text).is_ok()) {
         Some(text) => text,

@@ -1,5 +1,5 @@
-//! Job results whose output is too large to be held for a client that may not read it: it is read
-//! out of the store piece by piece, as the client takes it.
+//! Results with a large output. Such an output is not held in memory for a client that may not read
+//! it: it is read from the store piece by piece, as the client takes it.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::sync::Arc;
@@ -23,20 +23,20 @@ use crate::store::Tx;
 /// The bytes that are read at a time.
 const PIECE: usize = 128 << 10;
 
-/// The most pieces that are read at once: each takes a thread and a connection to the store.
+/// The most pieces that are read at once. Each read takes a thread and a connection to the store.
 static READS: Semaphore = Semaphore::const_new(4);
 
 /// An output in the store.
 #[derive(Clone, Copy)]
 struct Place {
-    /// The row of its job.
+    /// The row of the job.
     seq: i64,
-    /// Tells one output of the job from the next.
+    /// Distinguishes this output from an earlier or later one of the same job.
     finished_at: Option<i64>,
     bytes: usize,
 }
 
-/// The part of an answer that is still to be sent.
+/// The unsent part of an answer.
 struct Left {
     app: Arc<App>,
     place: Place,
@@ -44,11 +44,11 @@ struct Left {
     sent: usize,
     head: Option<Bytes>,
     tail: Option<Bytes>,
-    /// The job stays in the store as long as this.
+    /// Keeps the job in the store until the answer is sent.
     _held: Held,
 }
 
-/// The answer with the result of a job.
+/// Returns the answer with the result of a job.
 pub(super) async fn answer(app: &Arc<App>, job: &Job) -> Result<Response, Problem> {
     let Some(bytes) = job.large_output else { return Ok(json_text(job.result())) };
     let held = app.queue.projection.hold(&job.id);
@@ -60,7 +60,8 @@ pub(super) async fn answer(app: &Arc<App>, job: &Job) -> Result<Response, Proble
         let mut statement = tx.conn.prepare_cached(sql)?;
         Ok(statement.query_row(params![id, finished_at, bytes], |row| row.get(0)).optional()?)
     };
-    // After whatever is being written: a sweep that did not know of the hold may have removed it.
+    // This goes through the writer, so it runs after writes that have begun: a sweep that did not
+    // know of the hold may have removed the job.
     let seq = app.store.write_soon(find).await?.ok_or_else(|| Problem::not_found("job"))?;
     let (head, tail) = job.around_output();
     let length = head.len() + bytes + tail.len();
@@ -112,7 +113,7 @@ impl Place {
     }
 }
 
-/// An answer in JSON that holds its share of the memory until it is sent.
+/// Returns an answer in JSON that keeps its share of the memory until it is sent.
 pub(crate) fn held(text: String, share: MemoryShare) -> Response {
     let length = text.len();
     let whole = stream::unfold((Some(Bytes::from(text)), share), |(text, share)| async move {
@@ -129,7 +130,8 @@ fn json(body: Body, length: usize) -> Response {
     response
 }
 
-/// The whole output of a job, which may be large.
+/// Returns the whole output of a job, also a large one; `None` if the job or its output does not
+/// exist.
 pub(super) fn whole(conn: &Connection, id: &str) -> Result<Option<String>, Problem> {
     let mut statement = conn.prepare_cached("select output from jobs where id = ?1")?;
     Ok(statement.query_row([id], |row| row.get(0)).optional()?.flatten())

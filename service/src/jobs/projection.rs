@@ -1,7 +1,7 @@
-//! What others see of the jobs between two looks at the store: counts, and who waits for what.
+//! The part of the jobs' state that is kept in memory: counts, and subscriptions to jobs.
 //!
-//! The projection follows the store and never leads it: it changes in the effects of committed
-//! writes only, and is counted anew from the store at every start.
+//! The projection follows the store and is never ahead of it: it changes only after a write is
+//! committed, and is counted anew from the store at every start.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
@@ -19,7 +19,7 @@ use crate::problem::Problem;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) in_queue: i64,
-    /// Those of `in_queue` that may scale workers up.
+    /// The jobs of `in_queue` that may scale workers up.
     pub(crate) pressing: i64,
     pub(crate) in_progress: i64,
     pub(crate) completed: i64,
@@ -27,7 +27,7 @@ pub(crate) struct Tally {
     pub(crate) retried: i64,
 }
 
-/// A change of one job, as the projection sees it.
+/// A change of the state of one job.
 #[derive(Debug, Clone)]
 pub(crate) struct Move {
     pub(crate) endpoint: String,
@@ -35,22 +35,22 @@ pub(crate) struct Move {
     pub(crate) low_priority: bool,
     pub(crate) from: Option<State>,
     pub(crate) to: Option<State>,
-    /// The job was put back into the queue.
+    /// True if the job was put back into the queue.
     pub(crate) retried: bool,
-    /// The time that the job waited, if its run begins.
+    /// The milliseconds that the job has waited, if its run begins; else `None`.
     pub(crate) delay_ms: Option<i64>,
-    /// The time of its runs, if they end.
+    /// The milliseconds of all its runs, if the job ends; else `None`.
     pub(crate) execution_ms: Option<i64>,
-    /// The job as it ended, where somebody waits for that.
+    /// The ended job, if somebody waits for its end; else `None`.
     pub(crate) ended: Option<Arc<Job>>,
 }
 
-/// Counts and waiters of all endpoints.
+/// The counts and subscriptions of all endpoints.
 #[derive(Default)]
 pub(crate) struct Projection {
     endpoints: Mutex<HashMap<String, Arc<EndpointQueue>>>,
     waiters: Mutex<HashMap<String, Weak<Waiter>>>,
-    /// The jobs whose results are being sent, and to how many.
+    /// The jobs whose results are being sent, each with the number of such answers.
     held: Mutex<HashMap<String, usize>>,
     /// The position of the job that entered a queue last.
     last_position: AtomicI64,
@@ -60,16 +60,16 @@ pub(crate) struct Projection {
     pub(crate) webhook: Notify,
 }
 
-/// The channel that all who wait for one job share.
+/// The channel that all subscriptions to one job share.
 #[derive(Default)]
 struct Waiter {
-    /// Rung at all news of the job.
+    /// Notified at all news of the job.
     news: Notify,
-    /// Changes when the job has ended, or is gone; holds the job as it ended.
+    /// Changes when the job has ended or is removed; holds the ended job.
     end: watch::Sender<Ended>,
 }
 
-/// A job as it ended; none where it is gone, or has not ended.
+/// An ended job; `None` if the job is removed, or has not ended.
 type Ended = Option<Arc<Job>>;
 
 /// The queue of one endpoint.
@@ -83,7 +83,7 @@ pub(crate) struct EndpointQueue {
     pub(crate) queued: Notify,
 }
 
-/// The bounds of the times of jobs.
+/// The bounds of the histograms of waiting and running times, in seconds.
 const TIME_BOUNDS: Bounds =
     &[0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0, 1800.0, 3600.0];
 
@@ -116,7 +116,7 @@ impl EndpointQueue {
 }
 
 impl Projection {
-    /// Counts everything from the store.
+    /// Counts all jobs of the store.
     pub(crate) fn load(conn: &Connection) -> Result<Projection, Problem> {
         let projection = Projection::default();
         projection.last_position.store(last_position(conn)?, SeqCst);
@@ -140,17 +140,17 @@ impl Projection {
         Ok(projection)
     }
 
-    /// Returns the highest position of the jobs so far.
+    /// Returns the highest position that a job has had.
     pub(crate) fn last_position(&self) -> i64 {
         self.last_position.load(SeqCst)
     }
 
-    /// Returns the position behind all jobs of all queues.
+    /// Returns a position behind all jobs of all queues.
     pub(crate) fn next_position(&self) -> i64 {
         self.last_position.fetch_add(1, SeqCst) + 1
     }
 
-    /// The queue of an endpoint, made if there is none.
+    /// Returns the queue of an endpoint, and makes it if there is none.
     pub(crate) fn endpoint(&self, endpoint: &str) -> Arc<EndpointQueue> {
         let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(queue) = endpoints.get(endpoint) {
@@ -159,32 +159,32 @@ impl Projection {
         Arc::clone(endpoints.entry(endpoint.to_owned()).or_default())
     }
 
-    /// The counts of an endpoint, without making a queue where there is none.
+    /// Returns the counts of an endpoint, without making a queue for it.
     pub(crate) fn tally(&self, endpoint: &str) -> Tally {
         let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
         endpoints.get(endpoint).map(|queue| queue.tally()).unwrap_or_default()
     }
 
-    /// The queues of all endpoints that have or had jobs.
+    /// Returns the queues of all endpoints that have or had jobs.
     pub(crate) fn all(&self) -> Vec<(String, Arc<EndpointQueue>)> {
         let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
         endpoints.iter().map(|(id, queue)| (id.clone(), Arc::clone(queue))).collect()
     }
 
-    /// The endpoints with queued jobs.
+    /// Returns the endpoints with queued jobs.
     pub(crate) fn pressed(&self) -> Vec<String> {
         let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
         let queued = endpoints.iter().filter(|(_, queue)| queue.tally().in_queue > 0);
         queued.map(|(endpoint, _)| endpoint.clone()).collect()
     }
 
-    /// The number of jobs in progress.
+    /// Returns the number of jobs in progress.
     pub(crate) fn running(&self) -> i64 {
         let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
         endpoints.values().map(|queue| queue.tally().in_progress).sum()
     }
 
-    /// Forgets an endpoint that is no more, and wakes whoever waits for one of its jobs.
+    /// Forgets a deleted endpoint, and wakes the subscriptions to its jobs.
     pub(crate) fn forget(&self, endpoint: &str, jobs: &[String]) {
         self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).remove(endpoint);
         for waiter in jobs.iter().filter_map(|job| self.waiter(job)) {
@@ -193,7 +193,7 @@ impl Projection {
         }
     }
 
-    /// Follows the store.
+    /// Applies committed changes of jobs to counts and subscriptions.
     pub(crate) fn moved(&self, moves: &[Move]) {
         for change in moves {
             let queue = self.endpoint(&change.endpoint);
@@ -212,14 +212,14 @@ impl Projection {
         self.scale.notify_one();
     }
 
-    /// Wakes whoever waits for news of this job, which has not ended.
+    /// Wakes the subscriptions to a job that has news but has not ended.
     pub(crate) fn wake(&self, job: &str) {
         if let Some(waiter) = self.waiter(job) {
             waiter.news.notify_waiters();
         }
     }
 
-    /// Returns true if somebody waits for news of this job.
+    /// Returns true if there is a subscription to this job.
     pub(crate) fn is_awaited(&self, job: &str) -> bool {
         self.waiter(job).is_some()
     }
@@ -229,7 +229,7 @@ impl Projection {
         waiters.get(job).and_then(Weak::upgrade)
     }
 
-    /// Keeps a job in the store while its result is sent, whatever its retention is.
+    /// Keeps a job in the store while its result is sent, even beyond its retention.
     pub(crate) fn hold(self: &Arc<Self>, job: &str) -> Held {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         *held.entry(job.to_owned()).or_default() += 1;
@@ -241,7 +241,7 @@ impl Projection {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).contains_key(job)
     }
 
-    /// Subscription of one job. Prepare the wait before looking at the job, then nothing is missed.
+    /// Subscribes to a job. A caller that subscribes before it reads the job misses no news.
     pub(crate) fn subscribe(self: &Arc<Self>, job: &str) -> Subscription {
         let mut waiters = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
         let known = waiters.get(job).and_then(Weak::upgrade);
@@ -256,7 +256,8 @@ impl Projection {
     }
 }
 
-/// A count that a start takes, by an index that has nothing else.
+/// A count of jobs that is taken at a start. Its query uses an index that
+/// contains only jobs of one state.
 struct Count {
     /// Selects endpoints, and the number of jobs of each.
     sql: &'static str,
@@ -282,7 +283,7 @@ const COUNTS: &[Count] = &[
     },
 ];
 
-/// The highest position of the jobs that are, or may come back, in a queue.
+/// Returns the highest position of the jobs that are in a queue, or may come back into one.
 fn last_position(conn: &Connection) -> Result<i64, Problem> {
     let sql = "select max(\
                coalesce((select max(position) from jobs where state = 'IN_QUEUE'), 0), \
@@ -315,7 +316,7 @@ impl Tally {
     }
 }
 
-/// Keeps a job in the store until it is dropped.
+/// Keeps a job in the store until this is dropped.
 pub(crate) struct Held {
     job: String,
     projection: Arc<Projection>,
@@ -333,7 +334,7 @@ impl Drop for Held {
     }
 }
 
-/// A subscription to one job; the projection forgets it when it is dropped.
+/// A subscription to one job. The projection forgets it when this is dropped.
 pub(crate) struct Subscription {
     waiter: Option<Arc<Waiter>>,
     end: watch::Receiver<Ended>,
@@ -342,13 +343,13 @@ pub(crate) struct Subscription {
 }
 
 impl Subscription {
-    /// Returns what is rung at news of the job.
+    /// Returns the notification of news of the job.
     pub(crate) fn news(&self) -> &Notify {
         &self.waiter.as_deref().expect("it is taken when dropped only").news
     }
 
-    /// Waits until the job has ended, or is gone, since the subscription began or this was called
-    /// last; returns the job as it ended, where that is known.
+    /// Waits until the job has ended or is removed, counted from the beginning of the subscription
+    /// or from the last call of this. Returns the ended job; `None` if it is not known.
     pub(crate) async fn end(&mut self) -> Option<Arc<Job>> {
         // The sender lives as long as this subscription.
         drop(self.end.changed().await);

@@ -1,7 +1,8 @@
-//! The life of a job in the store: every change of state is a function here, and there is no other.
+//! The life of a job in the store. Every change of a job's state is a function of this module or of
+//! `upkeep`.
 //!
-//! Each function runs inside one write of the store. A change that finds the job in another state
-//! than it expects does nothing and says so; that is what makes races harmless.
+//! Each function runs inside one write of the store. A change that finds the job in an unexpected
+//! state does nothing and reports that, so races do no harm.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -23,10 +24,10 @@ pub(crate) struct Queue {
     pub(crate) projection: Arc<Projection>,
 }
 
-/// A job that is submitted.
+/// A job to submit.
 pub(crate) struct NewJob {
     pub(crate) id: String,
-    /// True if its client waits for the result.
+    /// True if the client waits for the result.
     pub(crate) sync: bool,
     pub(crate) submission: Submission,
     /// The time that its result is kept, in milliseconds.
@@ -34,32 +35,33 @@ pub(crate) struct NewJob {
 }
 
 impl NewJob {
-    /// A job with an id of its own.
+    /// Returns a job with a new id.
     pub(crate) fn new(submission: Submission, sync: bool, retention_ms: i64) -> NewJob {
         NewJob { id: ids::job(sync), sync, submission, retention_ms }
     }
 }
 
-/// How a job ended, told by its worker.
+/// The result of a job, as reported by its worker.
 #[derive(Debug, Clone)]
 pub(crate) struct Outcome {
-    /// JSON text.
+    /// The output as JSON text.
     pub(crate) output: Option<String>,
     pub(crate) error: Option<String>,
 }
 
-/// What tells one run of a job from the next: how often a worker was lost, and when it began.
+/// The identity of one run of a job: the number of times that the job went back into the queue, and
+/// the time when the run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) retries: i64,
     pub(crate) started_at: Option<i64>,
 }
 
-/// What was taken out of a stream, and how its job is.
+/// The chunks taken out of a stream, with the state of the job.
 #[derive(Debug)]
 pub(crate) struct Drained {
     pub(crate) state: State,
-    /// The run that the chunks are of: those of a run that was cut off are gone with it.
+    /// The run of the chunks. When a run is cut off, its chunks are deleted.
     pub(crate) run: Run,
     pub(crate) chunks: Vec<String>,
 }
@@ -68,12 +70,14 @@ pub(crate) struct Drained {
 pub(crate) struct Taker {
     pub(crate) endpoint: String,
     pub(crate) worker: String,
-    /// False as soon as the worker is known to be gone: what it would take now would be lost.
+    /// False as soon as the worker is known to be gone. It gets no jobs then, because they would be
+    /// lost.
     pub(crate) alive: Arc<AtomicBool>,
-    /// The execution timeout of jobs that bring none; `None` is no limit.
+    /// The execution timeout for jobs without one of their own; `None` means no limit.
     pub(crate) timeout_ms: Option<i64>,
-    /// The jobs that it may still run. It gets none of them again before it is done: a run is known
-    /// by its job and its worker, so what the first one says would be taken for the second.
+    /// The jobs that the worker may still run. It gets none of them again before it has let go of
+    /// them: a message names only job and worker, so a message about the old run would be taken for
+    /// one about the new run.
     pub(crate) held: Vec<String>,
 }
 
@@ -122,8 +126,8 @@ impl Queue {
         Ok(job)
     }
 
-    /// Gives the oldest queued jobs to a worker, at most `count`: their ids, and what the worker
-    /// gets of them as JSON text.
+    /// Gives the oldest queued jobs to a worker, at most `count`. Returns their ids, each with the
+    /// JSON text for the worker.
     pub(crate) fn take(
         &self,
         tx: &Tx<'_>,
@@ -159,7 +163,7 @@ impl Queue {
         Ok(assignments)
     }
 
-    /// Ends a job that this worker has. `None` when it does not have it any more.
+    /// Ends a job that this worker has. Returns `None` if the worker does not have it any more.
     pub(crate) fn finish(
         &self,
         tx: &Tx<'_>,
@@ -180,7 +184,7 @@ impl Queue {
         Ok(Some(job))
     }
 
-    /// Notes the progress of a job that this worker has.
+    /// Stores the progress of a job that this worker has.
     pub(crate) fn progress(
         &self,
         tx: &Tx<'_>,
@@ -218,7 +222,8 @@ impl Queue {
         Ok(true)
     }
 
-    /// Takes what is buffered of a stream out of the store, the oldest first, up to a size.
+    /// Takes the oldest chunks of a stream out of the store, up to a size in bytes, but at least
+    /// one.
     pub(crate) fn drain(
         tx: &Tx<'_>,
         endpoint: &str,
@@ -262,7 +267,8 @@ impl Queue {
         self.close(tx, &before, State::Cancelled, None)
     }
 
-    /// Cancels a job that still waits in the queue; returns false for any other.
+    /// Cancels a job that still waits in the queue. Returns false for any other job, and leaves it
+    /// as it is.
     pub(crate) fn cancel_queued(
         &self,
         tx: &Tx<'_>,
@@ -301,7 +307,7 @@ impl Queue {
     }
 
     /// Removes the oldest queued jobs of an endpoint up to a position, at most [`PURGE`] of them;
-    /// returns how many.
+    /// returns their number.
     pub(crate) fn purge(
         &self,
         tx: &Tx<'_>,
@@ -337,7 +343,7 @@ impl Queue {
         Ok(count)
     }
 
-    /// Changes how long a job may live, counted from its submission.
+    /// Changes the time that a job may live, counted from its submission.
     pub(crate) fn set_ttl(
         tx: &Tx<'_>,
         endpoint: &str,
@@ -351,7 +357,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Ends a job from outside of its worker.
+    /// Ends a job without a message of its worker.
     pub(super) fn close(
         &self,
         tx: &Tx<'_>,
@@ -369,7 +375,7 @@ impl Queue {
         Ok(job)
     }
 
-    /// What follows from the end of a job: counts, and the webhook.
+    /// Counts the end of a job, and stores its webhook.
     fn ended(&self, tx: &Tx<'_>, job: &Job, from: State) -> Result<(), Problem> {
         match job.state {
             State::Completed => tally(tx.conn, &job.endpoint, "completed")?,
@@ -441,13 +447,14 @@ impl Queue {
     }
 }
 
-/// The job with this id on this endpoint, or the problem that there is none.
+/// Returns the job with this id on this endpoint, or the problem that there is none.
 pub(crate) fn get(conn: &Connection, endpoint: &str, id: &str) -> Result<Job, Problem> {
     let sql = format!("select {COLUMNS} from jobs where id = ?1 and endpoint = ?2");
     one(conn, &sql, [id, endpoint])?.ok_or_else(|| Problem::not_found("job"))
 }
 
-/// The jobs that were submitted last to an endpoint, the newest first, without what they said.
+/// Returns the jobs that were submitted last to an endpoint, the newest first, without outputs and
+/// with shortened errors.
 pub(crate) fn latest(conn: &Connection, endpoint: &str, count: i64) -> Result<Vec<Job>, Problem> {
     let columns = BRIEF.trim_end_matches("null");
     let sql = format!(
@@ -456,7 +463,8 @@ pub(crate) fn latest(conn: &Connection, endpoint: &str, count: i64) -> Result<Ve
     many(conn, &sql, params![endpoint, count])
 }
 
-/// How long the jobs at the head of a queue have waited: those that may scale workers up.
+/// Returns the milliseconds that the first `count` jobs of a queue have waited. Jobs of low
+/// priority are left out, because they do not scale workers up.
 pub(crate) fn head_waits(
     conn: &Connection,
     endpoint: &str,
@@ -473,7 +481,7 @@ pub(crate) fn head_waits(
     Ok(rows.into_iter().filter(|(_, low)| !low).map(|(queued_at, _)| now - queued_at).collect())
 }
 
-/// A queued job, as its worker needs it.
+/// A queued job, with the fields that giving it to a worker needs.
 struct Queued {
     seq: i64,
     id: String,
@@ -483,7 +491,7 @@ struct Queued {
     spent_ms: i64,
 }
 
-/// The oldest queued jobs that a worker may take, at most `count`.
+/// Returns the oldest queued jobs that a worker may take, at most `count`.
 fn oldest(conn: &Connection, taker: &Taker, count: i64) -> Result<Vec<Queued>, Problem> {
     let sql = "select seq, id, low_priority, request, submitted_at, spent_ms from jobs \
                where endpoint = ?1 and state = 'IN_QUEUE' order by position";
@@ -508,7 +516,7 @@ fn oldest(conn: &Connection, taker: &Taker, count: i64) -> Result<Vec<Queued>, P
     Ok(oldest)
 }
 
-/// The problem that an endpoint has no jobs.
+/// Returns the problem that an endpoint has no queue.
 pub(super) fn no_queue(endpoint: &str) -> Problem {
     Problem::invalid(format!(
         "this endpoint balances load and has no queue: send requests to its workers, at \
@@ -516,7 +524,7 @@ pub(super) fn no_queue(endpoint: &str) -> Problem {
     ))
 }
 
-/// Checks that there is such an endpoint and that it has a queue.
+/// Checks that the endpoint exists and has a queue.
 fn check_endpoint(conn: &Connection, endpoint: &str) -> Result<(), Problem> {
     let sql = "select body ->> '$.type' from objects where id = ?1 and kind = 'endpoint'";
     let mut statement = conn.prepare_cached(sql)?;

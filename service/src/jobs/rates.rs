@@ -1,4 +1,5 @@
-//! The rates of the job API: requests within any ten seconds and at once, per endpoint and operation.
+//! The rates of the job API, for each endpoint and operation: requests within any ten seconds, and
+//! requests at once.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +15,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 pub(crate) struct Limit {
     pub(crate) name: &'static str,
     requests: u64,
-    /// 0: any number.
+    /// The most requests at once; 0 means no limit.
     concurrent: u64,
 }
 
@@ -27,15 +28,15 @@ pub(crate) const PURGE: Limit = Limit { name: "purge-queue", requests: 2, concur
 pub(crate) const OPENAI: Limit = Limit { name: "openai", requests: 2000, concurrent: 400 };
 pub(crate) const REQUESTS: Limit = Limit { name: "requests", requests: 10, concurrent: 2 };
 
-/// Each running worker is good for a tenth of the base limit: with more than ten of them the
-/// dynamic rule of the document lifts the limit.
+/// The number of running workers above which the limits grow: as the document says, each worker
+/// adds a tenth of the base limit, if that is more than the base.
 const WORKERS_PER_BASE: u64 = 10;
 
-/// The step in which the window moves on. Requests of a step leave it together, the latest of them at
-/// its proper time.
+/// The length of a step. The window moves on in steps: the requests of a step leave it together,
+/// when the latest of them may leave.
 const STEP: Duration = Duration::from_millis(100);
 
-/// Windows kept before the stale ones are thrown out.
+/// The number of windows above which unused ones are removed.
 const WINDOWS_MAX: usize = 4096;
 
 type Windows = HashMap<(String, &'static str), Window>;
@@ -44,7 +45,7 @@ type Windows = HashMap<(String, &'static str), Window>;
 #[derive(Default)]
 pub(crate) struct Rates(Arc<Mutex<Windows>>);
 
-/// The requests of one operation of one endpoint within any ten seconds.
+/// The requests of one operation of one endpoint within the last ten seconds.
 #[derive(Default)]
 struct Window {
     /// The steps with requests, the oldest first.
@@ -55,12 +56,12 @@ struct Window {
 
 /// The requests that came in one step.
 struct Step {
-    /// When the latest of them may have come.
+    /// The latest time at which one of the requests may have come.
     end: Instant,
     requests: u64,
 }
 
-/// A request that was let in; it leaves when this is dropped.
+/// A request that was let in. It counts as running until this is dropped.
 pub(crate) struct Permit {
     rates: Arc<Mutex<Windows>>,
     key: (String, &'static str),
@@ -76,7 +77,7 @@ impl Drop for Permit {
 }
 
 impl Rates {
-    /// Lets a request in, or says when to come again.
+    /// Lets a request in, or refuses it with the time after which the client may come again.
     pub(crate) fn enter(
         &self,
         endpoint: &str,
@@ -120,7 +121,7 @@ impl Rates {
 }
 
 impl Window {
-    /// Forgets what is older than the window.
+    /// Removes the steps that are older than the window.
     fn forget_before(&mut self, now: Instant) {
         while let Some(step) = self.steps.front()
             && now >= step.end + WINDOW
@@ -130,12 +131,12 @@ impl Window {
         }
     }
 
-    /// Returns true if nothing of it counts any more.
+    /// Returns true if the window has no running request, and no request of the last ten seconds.
     fn is_idle(&self, now: Instant) -> bool {
         self.running == 0 && self.steps.back().is_none_or(|step| now >= step.end + WINDOW)
     }
 
-    /// The time until fewer requests than this count.
+    /// Returns the time until fewer than so many requests count.
     fn wait(&self, now: Instant, requests: u64) -> Duration {
         let mut left = self.requests;
         for step in &self.steps {
@@ -176,8 +177,8 @@ mod tests {
         assert!(rates.enter("a", PURGE, 20).is_ok(), "twenty workers lift the limit to four");
     }
 
-    /// Whatever the times of the calls: no ten seconds hold more than the limit, and who is refused was
-    /// over it within the last step more than that.
+    /// For any times of the calls, no ten seconds contain more requests than the limit. A request
+    /// is refused only if the last ten seconds and one step contain as many requests as the limit.
     #[test]
     fn no_ten_seconds_hold_more_than_the_limit() {
         let (rates, start) = (Rates::default(), Instant::now());

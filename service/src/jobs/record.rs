@@ -1,4 +1,4 @@
-//! A job: its states, its row in the store, and how clients see it.
+//! A job: its states, its row in the store, and its form for clients.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// The name on the wire and in the store.
+    /// Returns the name in answers and in the store.
     pub(crate) fn name(self) -> &'static str {
         match self {
             State::InQueue => "IN_QUEUE",
@@ -33,7 +33,7 @@ impl State {
         }
     }
 
-    /// The state with this name; the store holds no other.
+    /// Returns the state with this name. The store contains no other names.
     fn of(name: &str) -> State {
         match name {
             "IN_QUEUE" => State::InQueue,
@@ -45,7 +45,7 @@ impl State {
         }
     }
 
-    /// Returns true if nothing more happens to the job unless it is retried.
+    /// Returns true if the job has ended. Only a retry changes it then.
     pub(crate) fn is_final(self) -> bool {
         !matches!(self, State::InQueue | State::InProgress)
     }
@@ -56,7 +56,8 @@ impl State {
     }
 }
 
-/// A job as the store holds it, without what was submitted: that may be large, and few need it.
+/// A job as the store holds it, without the submitted JSON, which may be large and is rarely
+/// needed.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
     pub(crate) id: String,
@@ -73,29 +74,29 @@ pub(crate) struct Job {
     pub(crate) losses: i64,
     /// The time of the runs before this one, in milliseconds.
     pub(crate) spent_ms: i64,
-    /// JSON text, as the worker wrote it, unless it is large.
+    /// The output as JSON text, as the worker wrote it; `None` if there is none, or if it is large.
     pub(crate) output: Option<String>,
-    /// The bytes of an output that is large.
+    /// The bytes of a large output; `None` for any other.
     pub(crate) large_output: Option<usize>,
     pub(crate) error: Option<String>,
 }
 
-/// The most bytes of an output that a job holds itself; [`COLUMNS`] has the same number.
+/// The most bytes of an output that is read with its job. [`COLUMNS`] contains the same number.
 const HELD_MAX: usize = 65_536;
 
-/// The columns that [`Job::from_row`] reads, in its order.
+/// The columns that [`Job::from_row`] reads, in this order.
 pub(crate) const COLUMNS: &str = "id, endpoint, state, low_priority, webhook, submitted_at, \
      started_at, finished_at, worker, retries, losses, spent_ms, \
      case when octet_length(output) <= 65536 then output end, \
      case when octet_length(output) > 65536 then octet_length(output) end, error";
 
-/// The same without what a worker answered: that may have 20 MB, which whoever removes, counts or
-/// queues thousands of jobs has no use for.
+/// The columns for jobs without their output and error. An output may have 20 MB, and functions
+/// that remove, count or queue thousands of jobs do not need it.
 pub(crate) const BRIEF: &str = "id, endpoint, state, low_priority, webhook, submitted_at, \
      started_at, finished_at, worker, retries, losses, spent_ms, null, null, null";
 
-/// The job result object up to the output. JSON of others is passed on as it came: its numbers and
-/// the order of its keys are not ours to change.
+/// The job result object up to the output. JSON of clients and workers is passed on unchanged, with
+/// its number formats and the order of its keys.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct BeforeOutput<'a> {
@@ -151,7 +152,8 @@ impl Job {
         })
     }
 
-    /// Ends the job with what its worker answered, as the store shows it from then on.
+    /// Ends the job with its worker's result, and sets the fields as the store shows them from then
+    /// on.
     pub(crate) fn end(&mut self, output: Option<String>, error: Option<String>, now: i64) {
         self.state = if error.is_some() { State::Failed } else { State::Completed };
         self.large_output = output.as_ref().map(String::len).filter(|bytes| *bytes > HELD_MAX);
@@ -159,12 +161,12 @@ impl Job {
         (self.error, self.finished_at) = (error, Some(now));
     }
 
-    /// The job reference object.
+    /// Returns the job reference object.
     pub(crate) fn reference(&self) -> Value {
         json!({ "id": self.id, "status": self.state.name() })
     }
 
-    /// The job as one of a list.
+    /// Returns the job as an element of a list.
     pub(crate) fn listed(&self) -> Value {
         json!({
             "id": self.id,
@@ -175,19 +177,19 @@ impl Job {
         })
     }
 
-    /// The job result object, as JSON text, without an output that is large.
+    /// Returns the job result object as JSON text, without a large output.
     pub(crate) fn result(&self) -> String {
         self.result_with(self.output.as_deref(), None, None)
     }
 
-    /// What a webhook is told, as JSON text: the result with what was submitted.
+    /// Returns the message for a webhook as JSON text: the result, with the input and the webhook.
     pub(crate) fn notice(&self, request: &str, output: Option<&str>) -> String {
         let request = Request::read(request);
         let input = request.0.get("input").map(AsRef::as_ref);
         self.result_with(output, input, self.webhook.as_deref())
     }
 
-    /// The text of the job result object before its output and after it.
+    /// Returns the text of the job result object before its output, and the text after it.
     pub(crate) fn around_output(&self) -> (String, String) {
         let (before, after) = self.around(None, None);
         (format!("{before},\"output\":"), format!(",{after}"))
@@ -238,25 +240,25 @@ impl Job {
     }
 }
 
-/// Why the service's own objects become JSON.
+/// The reason for which the service's own objects can always be written as JSON.
 const WRITABLE: &str = "texts and numbers can be written as JSON";
 
-/// A submitted JSON object, its values as they came.
+/// A submitted JSON object, with unchanged values.
 #[derive(Serialize, Deserialize, Default)]
 pub(crate) struct Request(pub(crate) BTreeMap<String, Box<RawValue>>);
 
 impl Request {
-    /// Reads what was accepted once and stored.
+    /// Reads a stored request, which was checked when it was accepted.
     fn read(text: &str) -> Request {
         serde_json::from_str(text).unwrap_or_default()
     }
 
-    /// The input in what was submitted, as it came.
+    /// Returns the input of a stored request as its client wrote it; `None` if there is none.
     pub(crate) fn input(text: &str) -> Option<String> {
         Request::read(text).0.get("input").map(|input| input.get().to_owned())
     }
 
-    /// What a worker gets: everything that was submitted, with the job's id.
+    /// Returns the JSON text for a worker: the whole submitted object, with the job's id.
     pub(crate) fn assignment(text: &str, id: &str) -> String {
         let mut request = Request::read(text);
         let id = serde_json::value::to_raw_value(id).expect("a text can be written as JSON");

@@ -1,4 +1,4 @@
-//! What a client submits: the body of `/run` and `/runsync`, checked.
+//! The checked body of `/run` and `/runsync`.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -9,9 +9,9 @@ use serde_json::value::RawValue;
 use super::record::Request;
 use crate::problem::Problem;
 
-/// The largest body of `/run`.
+/// The most bytes of a body of `/run`.
 pub(crate) const RUN_MAX: usize = 10 << 20;
-/// The largest body of `/runsync`.
+/// The most bytes of a body of `/runsync`.
 pub(crate) const RUNSYNC_MAX: usize = 20 << 20;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -26,7 +26,7 @@ const WAIT_DEFAULT: i64 = 90_000;
 /// An accepted body.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Submission {
-    /// The JSON object as it came, all keys kept.
+    /// The JSON object as the client wrote it, with all keys.
     pub(crate) request: String,
     pub(crate) webhook: Option<String>,
     pub(crate) timeout_ms: Option<i64>,
@@ -40,7 +40,7 @@ impl Submission {
         let text = std::str::from_utf8(body)
             .map_err(|_| Problem::invalid("the request body is not UTF-8"))?;
         let Request(fields) = serde_json::from_str(text).map_err(|error| {
-            // It is JSON if anything at all can be read out of it.
+            // The body is JSON, but not an object, if it can be read as any JSON value.
             match serde_json::from_str::<&RawValue>(text) {
                 Ok(_) => Problem::invalid("the request body must be a JSON object"),
                 Err(_) => Problem::invalid(format!("the request body is not JSON: {error}")),
@@ -72,14 +72,14 @@ impl Submission {
     }
 }
 
-/// A field that the service itself looks at; null when it is missing.
+/// Reads a field that the service itself needs; it is null if it is missing.
 fn parsed(fields: &BTreeMap<String, Box<RawValue>>, name: &str) -> Result<Value, Problem> {
     let Some(raw) = fields.get(name) else { return Ok(Value::Null) };
     serde_json::from_str(raw.get())
         .map_err(|error| Problem::invalid(format!("{name} cannot be read: {error}")))
 }
 
-/// The value of `wait`, in milliseconds.
+/// Returns the value of `wait` in milliseconds; without one, the default.
 pub(crate) fn wait(given: Option<&str>) -> Result<i64, Problem> {
     match given {
         None | Some("") => Ok(WAIT_DEFAULT),
@@ -87,7 +87,7 @@ pub(crate) fn wait(given: Option<&str>) -> Result<i64, Problem> {
     }
 }
 
-/// A number of a query string, in a range.
+/// Reads a number of a query string, and checks its range.
 pub(crate) fn in_range(
     text: &str,
     name: &str,

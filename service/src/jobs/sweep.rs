@@ -1,4 +1,4 @@
-//! What happens without anybody asking: time runs out, and the number of workers follows the load.
+//! The periodic work: ending jobs whose time is up, and adapting the number of workers to the load.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) async fn run(app: Arc<App>) {
             Ok(()) => app.fleet.tick(&app).await,
             Err(problem) => Err(problem),
         };
-        // Said once, not at every tick.
+        // Logged once, not at every tick.
         if let Err(problem) = &done
             && !troubled
         {
@@ -29,7 +29,7 @@ pub(crate) async fn run(app: Arc<App>) {
     }
 }
 
-/// Ends what has lived too long.
+/// Ends the jobs whose time is up.
 pub(crate) async fn once(app: &Arc<App>) -> Result<(), Problem> {
     if !app.store.read(upkeep::is_due).await? {
         return Ok(());

@@ -1,5 +1,5 @@
-//! What happens to jobs without their clients or workers asking: workers are lost, the service
-//! starts again, time runs out, an endpoint goes.
+//! The changes of jobs that neither their clients nor their workers ask for: a worker is lost, the
+//! service starts again, time runs out, an endpoint is deleted.
 
 use std::sync::Arc;
 
@@ -11,24 +11,25 @@ use crate::clock::now_ms;
 use crate::problem::Problem;
 use crate::store::Tx;
 
-/// The number of lost workers after which their job is taken to be the cause.
+/// The number of lost workers after which the job is taken to be the cause.
 const LOSSES_MAX: i64 = 3;
 
-/// Why a run of a job was cut off.
+/// The reason for which a run of a job was cut off.
 #[derive(Debug, Clone)]
 pub(crate) enum Cutoff {
-    /// The worker was lost, in this way; the job may be what killed it.
+    /// The worker was lost, in the way that the text says. The job may be the cause.
     Lost(String),
-    /// The service ended the worker, which is not the job's doing.
+    /// The service ended the worker. The job is not the cause.
     Ordered,
 }
 
-/// The most jobs that one sweep ends, so that no write waits for long; the next sweep goes on.
+/// The most jobs that one sweep ends, so that other writes need not wait for long. The next sweep
+/// ends more.
 const SWEEP: usize = 5000;
 
 impl Queue {
     /// Puts the jobs of a worker that is gone back into the queue, or ends those that have lost too
-    /// many workers; returns them as they are now, without what they said.
+    /// many workers. Returns the changed jobs, without outputs and errors.
     pub(crate) fn requeue(
         &self,
         tx: &Tx<'_>,
@@ -42,7 +43,7 @@ impl Queue {
         jobs.iter().map(|job| self.cut_off(tx, job, cutoff)).collect()
     }
 
-    /// The same for one job that a worker does not know of.
+    /// Does the same for one job that its worker does not know of.
     pub(crate) fn requeue_one(
         &self,
         tx: &Tx<'_>,
@@ -57,19 +58,20 @@ impl Queue {
         job.map(|job| self.cut_off(tx, &job, cutoff)).transpose()
     }
 
-    /// After a start no worker lives: everything in progress goes back into the queue.
+    /// Puts all jobs in progress back into the queue, because no worker lives after a start.
+    /// Returns their number.
     pub(crate) fn recover(&self, tx: &Tx<'_>) -> Result<usize, Problem> {
         let sql = format!("select {BRIEF} from jobs where state = 'IN_PROGRESS'");
         let jobs = many(tx.conn, &sql, [])?;
         for job in &jobs {
-            // Nobody knows when the last service ended: such a run costs its job nothing.
+            // The time when the last service ended is unknown, so the run counts as 0 milliseconds.
             self.put_back(tx, job, 0)?;
         }
         Ok(jobs.len())
     }
 
-    /// Ends the jobs whose time is up; returns those that a worker still runs, without what they
-    /// said.
+    /// Ends the jobs whose time is up. Returns those that a worker still runs, without outputs and
+    /// errors.
     pub(crate) fn sweep(&self, tx: &Tx<'_>) -> Result<Vec<Job>, Problem> {
         let now = now_ms();
         let sql =
@@ -90,7 +92,7 @@ impl Queue {
         Ok(running)
     }
 
-    /// Removes everything that belongs to an endpoint; returns the workers that had its jobs.
+    /// Removes everything that belongs to an endpoint. Returns the workers that had jobs of it.
     pub(crate) fn forget(&self, tx: &Tx<'_>, endpoint: &str) -> Result<Vec<String>, Problem> {
         let workers = "select distinct worker from jobs where endpoint = ?1 and worker is not null";
         let mut statement = tx.conn.prepare_cached(workers)?;
@@ -115,8 +117,8 @@ impl Queue {
         Ok(workers)
     }
 
-    /// Ends a run of a job. One that may have killed its worker goes to the tail of the queue, or
-    /// fails once it has lost too many; any other goes back to where it was.
+    /// Ends a run of a job. A job that may have killed its worker goes to the end of the queue, or
+    /// fails after too many lost workers. Any other job goes back to its old place.
     fn cut_off(&self, tx: &Tx<'_>, job: &Job, cutoff: &Cutoff) -> Result<Job, Problem> {
         let spent_ms = job.started_at.map_or(0, |at| (now_ms() - at).max(0));
         match cutoff {
@@ -154,7 +156,7 @@ impl Queue {
     }
 }
 
-/// Returns true if any job's time is up.
+/// Returns true if the time of any job is up.
 pub(crate) fn is_due(conn: &Connection) -> Result<bool, Problem> {
     let sql = "select exists(select 1 from jobs where state = 'IN_PROGRESS' and deadline_at <= ?1) \
                or exists(select 1 from jobs where expires_at <= ?1) \
@@ -171,7 +173,8 @@ mod tests {
     use crate::resources::endpoint::{self, Endpoint};
     use crate::store::{Store, objects};
 
-    /// A service with three jobs in this state. Nobody can read what their workers answered.
+    /// Returns a service with three jobs in this state. Their outputs and errors are not valid
+    /// text, so reading one fails.
     async fn unreadable(state: State) -> (tempfile::TempDir, Store, Queue, String) {
         let folder = tempfile::tempdir().unwrap();
         let store =
@@ -195,7 +198,8 @@ mod tests {
         (folder, store, queue, id)
     }
 
-    /// An output may have 20 MB, and there may be thousands of them.
+    /// Removing, counting and requeueing jobs does not read their outputs: an output may have 20
+    /// MB, and there may be thousands.
     #[tokio::test]
     async fn what_is_removed_counted_or_queued_again_is_not_read() {
         let (_folder, store, queue, _) = unreadable(State::InProgress).await;

@@ -6,8 +6,9 @@ use tokio::runtime::Handle;
 
 use crate::app::App;
 
-/// A client that waits for the answer of a job. When it is dropped before the answer is there, the
-/// client has hung up: its job is cancelled if it still waits in the queue, for its result would reach no client.
+/// A client that waits for the answer of a job. If this is dropped before the answer is there, the
+/// client has hung up. Then the job is cancelled if it is still in the queue, because its result
+/// would reach no client.
 pub(super) struct WaitingClient {
     app: Arc<App>,
     endpoint: String,
@@ -32,8 +33,8 @@ impl WaitingClient {
         WaitingClient { app: Arc::clone(app), endpoint: endpoint.to_owned(), stage }
     }
 
-    /// Returns the function to call with the id of the job once it is in the store: the client may have left
-    /// by then.
+    /// Returns the function to call with the id of the job once it is in the store. If the client
+    /// has left by then, the function cancels the job.
     pub(super) fn submitted(&self) -> impl FnOnce(String) + Send + 'static {
         let (app, endpoint, stage) =
             (Arc::clone(&self.app), self.endpoint.clone(), Arc::clone(&self.stage));
@@ -48,7 +49,7 @@ impl WaitingClient {
         }
     }
 
-    /// The client gets its answer: the job goes on.
+    /// Notes that the client gets its answer, so that the job goes on.
     pub(super) fn was_answered(&self) {
         *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = Stage::Answered;
     }
@@ -60,7 +61,8 @@ impl Drop for WaitingClient {
         let is_stopping = self.app.draining.is_cancelled();
         match std::mem::replace(&mut *stage, Stage::Left) {
             Stage::Answered => *stage = Stage::Answered,
-            // The service hangs up: the job goes on after the next start.
+            // The service ends the connection, not the client. The job goes on after the next
+            // start.
             _ if is_stopping => *stage = Stage::Answered,
             Stage::Waiting(id) => {
                 tokio::spawn(cancel(Arc::clone(&self.app), self.endpoint.clone(), id));

@@ -1,7 +1,9 @@
-//! Webhooks: who wanted to be told that a job has ended is told, up to three times.
+//! Webhooks: a client can give an address, which gets a message when the job has ended. There are
+//! up to three tries.
 //!
-//! What is due stands in the store and goes with the answer that ends it, so a restart neither
-//! forgets nor forgives. The address gets the job as a JSON object; redirects are not followed.
+//! A webhook that is due is in the store. It is deleted after its last try or its successful one,
+//! so a restart neither loses a webhook nor repeats all tries. The address gets the job as a JSON
+//! object; redirects are not followed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +19,13 @@ use crate::memory_budget::MemoryShare;
 use crate::problem::Problem;
 use crate::store::Tx;
 
-/// How often a webhook is tried altogether.
+/// The most tries of a webhook.
 const TRIES: i64 = 3;
 
-/// How many webhooks are under way at once, so that slow receivers hold up nothing else.
+/// The most webhooks that are sent at once, so that slow receivers do not delay the service.
 const AT_ONCE: i64 = 64;
 
-/// The name under which the real service calls.
+/// The user agent that the real service sends.
 const AGENT: &str = "Go-http-client/2.0";
 
 struct Due {
@@ -60,7 +62,7 @@ pub(crate) async fn run(app: Arc<App>) {
 }
 
 fn client(timeout: Duration) -> reqwest::Result<Client> {
-    // Another part of the process may have chosen a provider already: then that one is used.
+    // Another part of the process may have installed a provider already. Then that one is used.
     drop(rustls::crypto::ring::default_provider().install_default());
     Client::builder()
         .no_proxy()
@@ -91,7 +93,7 @@ async fn due(app: &App, busy: &[i64]) -> Result<Vec<Due>, Problem> {
     app.store.read(read).await
 }
 
-/// Tries once, and notes what came of it. Returns the number of the webhook.
+/// Tries a webhook once, and stores the outcome. Returns the number of the webhook.
 async fn deliver(app: Arc<App>, client: Client, due: Due) -> i64 {
     let (mut share, seq) = (MemoryShare::default(), due.seq);
     let until = Instant::now() + app.options.timing.webhook_timeout;
@@ -101,12 +103,12 @@ async fn deliver(app: Arc<App>, client: Client, due: Due) -> i64 {
         Ok(conn.prepare_cached(sql)?.query_row([seq], |row| row.get::<_, String>(0))?)
     };
     let (Ok(()), Ok(body)) = (room, app.store.read(read).await) else {
-        // It was not tried, and stays due.
+        // There was no memory in time. The webhook was not tried, and stays due.
         return seq;
     };
     let request =
         client.post(&due.url).header("content-type", "application/json").body(body).send();
-    // Of all statuses 200 alone says that it was received.
+    // Only the status 200 means that the webhook was received.
     let accepted = request.await.is_ok_and(|answer| answer.status() == StatusCode::OK);
     let tries = due.tries + 1;
     let over = accepted || tries >= TRIES;
@@ -122,12 +124,12 @@ async fn deliver(app: Arc<App>, client: Client, due: Due) -> i64 {
     due.seq
 }
 
-/// What came of a try.
+/// The outcome of a try.
 #[derive(Clone, Copy)]
 struct Tried {
     seq: i64,
     tries: i64,
-    /// When the next one is due; none where there is to be none.
+    /// The time of the next try, in milliseconds since 1970; `None` if there is no further one.
     again_at: Option<i64>,
 }
 
@@ -147,9 +149,9 @@ impl Tried {
     }
 }
 
-/// Writes down what came of a try, however long the store takes nothing: what is under way is not
-/// tried, and what is not written down would count as due. Who ends the service meanwhile has the
-/// webhook sent once more after the next start: better twice than never.
+/// Stores the outcome of a try, however long the store fails. A webhook that is being sent is not
+/// tried a second time; one whose outcome is not stored stays due. If the service ends before that,
+/// the webhook is sent once more after the next start: twice is better than never.
 async fn note(app: &App, tried: Tried) {
     app.store.write_at_last(&app.draining, move |tx| tried.write(tx)).await;
 }

@@ -10,7 +10,7 @@ pub(super) const MEDIA: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// The labels of a sample: names and values.
 pub(super) type Labels<'a> = &'a [(&'static str, &'a str)];
 
-/// The text as it grows.
+/// The text of the metrics written so far.
 #[derive(Default)]
 pub(super) struct Exposition {
     text: String,
@@ -43,7 +43,7 @@ impl Exposition {
     }
 }
 
-/// One metric, which takes samples.
+/// One metric, whose samples are added here.
 pub(super) struct Family<'e> {
     name: &'static str,
     text: &'e mut String,
@@ -66,7 +66,7 @@ impl Family<'_> {
         self.line("_count", labels, None, found.count);
     }
 
-    /// Writes a line; `le` is the bound of a bucket.
+    /// Writes a line. `le` is the bound of a bucket of a histogram, else `None`.
     fn line(&mut self, suffix: &str, labels: Labels<'_>, le: Option<&str>, value: impl Display) {
         let all = labels.iter().copied().chain(le.map(|bound| ("le", bound)));
         let all: Vec<String> =

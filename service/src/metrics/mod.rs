@@ -1,7 +1,8 @@
 //! `/metrics`: the state of the service as numbers, in the text form of Prometheus.
 //!
-//! Counts since the start are kept by whoever counts; gauges are read when somebody asks. The labels
-//! have few values: interfaces, statuses, names of rates, and at most [`ENDPOINTS_MAX`] endpoints.
+//! Counts since the start are kept by the modules that count. Gauges are read at each request. The
+//! labels have few values: interfaces, statuses, names of rates, and at most [`ENDPOINTS_MAX`]
+//! endpoints.
 
 mod exposition;
 mod requests;
@@ -24,10 +25,10 @@ use crate::store::objects;
 use exposition::{Exposition, MEDIA};
 pub(crate) use requests::RequestCounts;
 
-/// The most endpoints that have metrics of their own: the first ones by id.
+/// The most endpoints with metrics of their own. They are the first ones by id.
 const ENDPOINTS_MAX: usize = 500;
 
-/// An endpoint with jobs, and its queue.
+/// The queues of the endpoints with jobs, by the endpoint's id.
 type EndpointQueues = BTreeMap<String, Arc<EndpointQueue>>;
 
 /// `GET /metrics`. Takes a key that may read the REST API.

@@ -1,4 +1,4 @@
-//! Counts of requests by interface and status, their times, and the refusals of rates.
+//! The numbers and times of requests by interface and status, and the refusals of rates.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -8,11 +8,11 @@ use std::time::Instant;
 use crate::histogram::{Bounds, Histogram};
 use crate::ids;
 
-/// The names of the interfaces in metrics. The last one has what belongs to no other.
+/// The names of the interfaces in metrics. The last one is for requests to all other paths.
 const INTERFACES: [&str; 8] =
     ["rest_v1", "rest_v2", "graphql", "jobs", "workers", "load_balancer", "console", "other"];
 
-/// The statuses of HTTP; 0 is a request without an answer.
+/// The number of counted statuses. Status 0 is a request without an answer.
 const STATUSES: usize = 600;
 
 const BOUNDS: Bounds =
@@ -40,7 +40,7 @@ impl Default for RequestCounts {
     }
 }
 
-/// One request under way. It is counted when it is answered, or dropped without an answer.
+/// One request under way. It is counted when this is dropped, with or without an answer.
 pub(crate) struct Measured<'a> {
     counts: &'a InterfaceCounts,
     began: Instant,
@@ -76,7 +76,7 @@ impl RequestCounts {
         *refusals.entry(limit).or_default() += 1;
     }
 
-    /// Returns the numbers of requests, by interface and status, that are not zero.
+    /// Returns the non-zero numbers of requests, by interface and status.
     pub(super) fn statuses(&self) -> Vec<(&'static str, usize, u64)> {
         let mut found = Vec::new();
         for (name, counts) in INTERFACES.iter().zip(&self.interfaces) {
@@ -100,7 +100,7 @@ impl RequestCounts {
     }
 }
 
-/// The index of the interface of a path.
+/// Returns the index of the interface of a path.
 fn interface(path: &str) -> usize {
     let mut parts = path.split('/').skip(1);
     let (first, second, third) = (parts.next(), parts.next(), parts.next());

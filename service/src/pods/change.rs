@@ -1,4 +1,4 @@
-//! The changes of pods in the store: made, changed, started, stopped, removed.
+//! The changes of pods in the store: create, update, start, stop, restart, reset.
 
 use super::model::{DesiredStatus, Pod, PodInput};
 use super::rules::{check, data_center};
@@ -12,24 +12,24 @@ use crate::resources::{non_empty, required};
 use crate::store::Tx;
 use crate::store::objects;
 
-/// The name of a pod that gets none.
+/// The name of a pod that is made without one.
 const NAME: &str = "my pod";
 
-/// Gigabytes of memory for each GPU, where nothing is said.
+/// The gigabytes of memory for each GPU of a pod that is made without this setting.
 const MEMORY_PER_GPU: i64 = 8;
 
-/// A change of the condition of a pod.
+/// An action that changes the condition of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Start,
     Stop,
-    /// Another process in the place of the one that runs.
+    /// Replaces the running process by a new one.
     Restart,
-    /// As a restart, for a pod that runs; one that is stopped stays so.
+    /// Does the same as a restart for a running pod. A stopped pod stays stopped.
     Reset,
 }
 
-/// Makes a pod that is to run.
+/// Makes a pod, which shall run.
 pub(crate) fn create(tx: &Tx<'_>, mut input: PodInput) -> Result<Pod, Problem> {
     let template_id = input.template_id.take().and_then(non_empty);
     let base = template_id.as_deref().map(|id| template_to_copy(tx, id)).transpose()?;
@@ -43,7 +43,7 @@ pub(crate) fn create(tx: &Tx<'_>, mut input: PodInput) -> Result<Pod, Problem> {
     let network_volume_id = input.network_volume_id.take().and_then(non_empty);
     let is_cpu = input.compute_type.as_deref() == Some("CPU");
     if is_cpu || network_volume_id.is_some() {
-        // Only a pod with GPUs has a volume of its own, and a network volume takes its place.
+        // A pod has a volume of its own only with GPUs and without a network volume.
         container.volume_in_gb = 0;
     }
     let now = now_ms();
@@ -103,7 +103,7 @@ fn choose_gpu(pod: &mut Pod, input: &PodInput) {
     pod.memory = pod.gpu_count.saturating_mul(input.min_ram_per_gpu.unwrap_or(MEMORY_PER_GPU));
 }
 
-/// Changes a pod. A change of its container gives it another process, if it runs.
+/// Changes a pod. A change of its container gives a running pod a new process.
 pub(crate) fn update(tx: &Tx<'_>, id: &str, input: PodInput) -> Result<Pod, Problem> {
     let old: Pod = objects::get(tx.conn, id)?;
     let container = template::settings(Some(old.container.clone()), input.container);
@@ -125,7 +125,8 @@ pub(crate) fn update(tx: &Tx<'_>, id: &str, input: PodInput) -> Result<Pod, Prob
     Ok(new)
 }
 
-/// A volume of a pod only grows, and only a pod with GPUs and without a network volume has one.
+/// Checks the size of a pod's volume: it can only grow, and it exists only for a pod with GPUs and
+/// without a network volume.
 fn check_volume(old: &Pod, new: &Pod) -> Result<(), Problem> {
     let (before, after) = (old.container.volume_in_gb, new.container.volume_in_gb);
     let broken = |rule: String| {
@@ -150,8 +151,8 @@ fn needs_another_process(old: &Pod, new: &Pod) -> bool {
         || was.volume_mount_path != is.volume_mount_path
 }
 
-/// Changes the condition of a pod. `has_failed` is true for a pod that is to run and cannot: to
-/// start it is to try again.
+/// Changes the condition of a pod. `has_failed` is true for a pod that shall run but whose process
+/// has failed; starting such a pod tries again.
 pub(crate) fn act(tx: &Tx<'_>, id: &str, action: Action, has_failed: bool) -> Result<Pod, Problem> {
     let mut pod: Pod = objects::get(tx.conn, id)?;
     let now = now_ms();
@@ -189,11 +190,11 @@ pub(crate) fn act(tx: &Tx<'_>, id: &str, action: Action, has_failed: bool) -> Re
     Ok(pod)
 }
 
-/// The terms on which a stopped pod is started.
+/// The terms for the start of a stopped pod.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {
     pub(crate) gpu_count: Option<i64>,
-    /// None for a pod that cannot be interrupted.
+    /// The bid in dollars an hour for each GPU; `None` for a pod that cannot be interrupted.
     pub(crate) bid_per_gpu: Option<f64>,
 }
 

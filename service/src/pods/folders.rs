@@ -1,5 +1,5 @@
-//! The folders of pods in the data folder: of each a volume, if it has one of its own, and the disk
-//! of its container.
+//! The folders of pods in the data folder. Each pod has a disk for its container, and a volume if
+//! it has one of its own.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,30 +11,30 @@ use crate::own_files::make_folder;
 use crate::workers::logs;
 use crate::workers::volumes::Places;
 
-/// The folder of all pods.
+/// Returns the folder of all pods.
 fn all(data: &Path) -> PathBuf {
     data.join("pods")
 }
 
-/// The folder of a pod.
+/// Returns the folder of a pod.
 pub(super) fn of(data: &Path, id: &str) -> PathBuf {
     all(data).join(id)
 }
 
-/// The disk of the container of a pod.
+/// Returns the disk of the container of a pod.
 fn disk(data: &Path, id: &str) -> PathBuf {
     of(data, id).join("disk")
 }
 
 /// The folders that the process of a pod gets.
 pub(super) struct PodFolders {
-    /// The disk of its container: empty at each start.
+    /// The disk of the container. It is empty at each start.
     pub(super) disk: PathBuf,
-    /// Its volume, by the path at which it finds it.
+    /// The volume of the pod, with the path at which the process finds it.
     pub(super) places: Places,
 }
 
-/// Makes the folders of a pod for another start: its volume as it was, its disk anew.
+/// Makes the folders of a pod for a start: the volume is kept, the disk is emptied.
 pub(super) fn make(data: &Path, pod: &Pod) -> io::Result<PodFolders> {
     let data = std::path::absolute(data)?;
     make_folder(&data.join("logs"))?;
@@ -61,7 +61,7 @@ pub(super) fn make(data: &Path, pod: &Pod) -> io::Result<PodFolders> {
     Ok(PodFolders { disk, places })
 }
 
-/// Removes the disk of a pod that runs no more.
+/// Removes the disk of a pod that does not run any more.
 pub(super) fn remove_disk(data: &Path, id: &str) -> io::Result<()> {
     remove(&disk(data, id))
 }
@@ -73,13 +73,13 @@ fn remove(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes the folders and the logs of pods that are gone. Returns their ids.
+/// Removes the folders and the logs of pods that are not known. Returns the ids of these pods.
 pub(super) fn remove_others(data: &Path, known: &BTreeSet<String>) -> Vec<String> {
     let mut removed = Vec::new();
     for entry in std::fs::read_dir(all(data)).into_iter().flatten().flatten() {
         let Some(id) = entry.file_name().to_str().map(str::to_owned) else { continue };
         let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
-        // What is not named like a pod is somebody else's.
+        // A folder whose name is not the id of a pod was not made by the service.
         if is_folder && ids::is_long(&id) && !known.contains(&id) && remove(&entry.path()).is_ok() {
             logs::remove(data, logs::POD, &id);
             removed.push(id);

@@ -1,8 +1,9 @@
-//! Pods: machines of their own, here one process each, which run what a template or a request says.
+//! Pods: on the real service machines, here one process each, with the command of a template or a
+//! request.
 //!
-//! [`model`] is the record in the store, [`change`] makes and changes it. [`runner`] keeps the
-//! processes as the records want them, [`process`] is one of them, and [`status`] says what clients
-//! see of both.
+//! [`model`] is the record in the store, [`change`] makes and changes it. [`runner`] starts and
+//! ends processes as the records require. [`process`] is one process, and [`status`] is the
+//! condition that clients see.
 
 pub(crate) mod change;
 pub(crate) mod folders;

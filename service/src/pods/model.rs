@@ -1,4 +1,4 @@
-//! The record of a pod, and what a client may say about one.
+//! The record of a pod, and the settings that a client can give.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,18 +8,18 @@ use crate::store::objects::Record;
 /// The tiers of machines.
 pub(crate) const CLOUDS: &[&str] = &["SECURE", "COMMUNITY"];
 
-/// The condition that the user wants a pod to be in.
+/// The condition that the user wants for a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(crate) enum DesiredStatus {
-    /// Its process runs.
+    /// The pod has a running process.
     Running,
-    /// It is stopped: no process, and what its volume holds stays.
+    /// The pod is stopped: it has no process, but its volume is kept.
     Exited,
 }
 
 impl DesiredStatus {
-    /// Its name in the APIs.
+    /// Returns the name in the APIs.
     pub(crate) fn name(self) -> &'static str {
         match self {
             DesiredStatus::Running => "RUNNING",
@@ -45,37 +45,37 @@ pub(crate) struct Pod {
     /// Gigabytes of memory.
     pub(crate) memory: i64,
     pub(crate) data_center_id: String,
-    /// The template whose settings it got when it was made.
+    /// The template from which the settings were copied when the pod was made.
     pub(crate) template_id: Option<String>,
     pub(crate) network_volume_id: Option<String>,
     pub(crate) interruptible: bool,
-    /// Dollars an hour for each GPU that the user offered for a pod that can be interrupted.
+    /// The user's bid for a pod that can be interrupted, in dollars an hour for each GPU.
     pub(crate) bid_per_gpu: Option<f64>,
     pub(crate) locked: bool,
     pub(crate) global_networking: bool,
-    /// Its own settings: image, command, environment, ports, disks.
+    /// The pod's own settings: image, command, environment, ports, disks.
     pub(crate) container: Template,
-    /// Raised with every change that wants another process.
+    /// The number of changes that need a new process.
     pub(crate) version: i64,
     pub(crate) created_at: i64,
-    /// The time at which it was last started.
+    /// The time of the last start, in milliseconds since 1970.
     pub(crate) started_at: i64,
-    /// Its last event, for people.
+    /// The last event of the pod, as a text for people.
     pub(crate) last_status_change: String,
 }
 
 impl Pod {
-    /// Returns true if it is to run.
+    /// Returns true if the user wants the pod to run.
     pub(crate) fn is_wanted(&self) -> bool {
         self.desired_status == DesiredStatus::Running
     }
 
-    /// Returns true if it has no GPU.
+    /// Returns true if the pod has no GPU.
     pub(crate) fn is_cpu(&self) -> bool {
         self.compute_type == "CPU"
     }
 
-    /// Returns true if it has a volume that goes with it.
+    /// Returns true if the pod has a volume of its own, which is deleted with it.
     pub(crate) fn has_own_volume(&self) -> bool {
         self.network_volume_id.is_none() && self.container.volume_in_gb > 0
     }
@@ -99,7 +99,8 @@ impl Record for Pod {
     }
 }
 
-/// The settings of a pod without a template: no port and no volume that is not given.
+/// Returns the settings of a pod without a template: ports and volumes that are left out are none,
+/// not the defaults.
 pub(crate) fn with_nothing_more(given: TemplateInput) -> TemplateInput {
     TemplateInput {
         ports: given.ports.or_else(|| Some(Vec::new())),
@@ -108,21 +109,22 @@ pub(crate) fn with_nothing_more(given: TemplateInput) -> TemplateInput {
     }
 }
 
-/// The settings of a pod that a client may give. `""` for an id means none.
+/// The settings of a pod that a client can give. `""` for an id means none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PodInput {
     pub(crate) name: Option<String>,
     pub(crate) compute_type: Option<String>,
     pub(crate) cloud: Option<String>,
-    /// In order of preference; the first is taken.
+    /// The GPU types in order of preference; the first one is taken.
     pub(crate) gpu_type_ids: Option<Vec<String>>,
     pub(crate) gpu_count: Option<i64>,
-    /// In order of preference; the first is taken.
+    /// The CPU flavours in order of preference; the first one is taken.
     pub(crate) cpu_flavor_ids: Option<Vec<String>>,
     pub(crate) vcpu_count: Option<i64>,
     pub(crate) min_ram_per_gpu: Option<i64>,
     pub(crate) min_vcpu_per_gpu: Option<i64>,
-    /// In order of preference; the first is taken, or that of the network volume.
+    /// The data centers in order of preference; the first one is taken, or the one of the network
+    /// volume.
     pub(crate) data_center_ids: Option<Vec<String>>,
     pub(crate) template_id: Option<String>,
     pub(crate) network_volume_id: Option<String>,

@@ -13,17 +13,17 @@ pub(crate) struct PortMapping {
     pub(crate) protocol: String,
 }
 
-/// The ports that a pod holds as long as it runs.
+/// The ports that a pod holds while it runs.
 #[derive(Debug, Default)]
 pub(super) struct PodPorts {
     mappings: Vec<PortMapping>,
-    /// Given back when it is dropped.
+    /// The ports of this machine. They become free when this is dropped.
     _held: Vec<Port>,
 }
 
 impl PodPorts {
-    /// Takes a port of this machine for each of a container, like `8888/http`: the same one where
-    /// it is free.
+    /// Takes a port of this machine for each port of a container, such as `8888/http`: the same
+    /// number if that port is free, else another one.
     pub(super) fn take(ports: &[String]) -> io::Result<PodPorts> {
         let (mut mappings, mut held) = (Vec::new(), Vec::new());
         for text in ports {
@@ -41,8 +41,8 @@ impl PodPorts {
         &self.mappings
     }
 
-    /// The variables that tell the program where to listen: `PORT` for its first port of HTTP, else
-    /// its first, and one for each.
+    /// Returns the variables that name the ports to listen at: one for each port, and `PORT` for
+    /// the first HTTP port, or for the first port if none is HTTP.
     pub(super) fn variables(&self) -> Vec<(String, String)> {
         let of_http = self.mappings.iter().find(|port| port.protocol == "http");
         let first = of_http.or(self.mappings.first());

@@ -1,4 +1,5 @@
-//! The process of a pod: started, started again when it ends, and ended when the pod shall stop.
+//! The process of a pod: it is started, started again when it ends, and ended when the pod shall
+//! stop.
 
 use std::io;
 use std::process::ExitStatus;
@@ -20,19 +21,19 @@ use crate::workers::logs;
 use crate::workers::process::{accompany, refuse_paths, spawn};
 use crate::workers::worker::Order;
 
-/// A process that ends earlier than this after its start has failed.
+/// The time after its start within which the end of a process counts as a failure.
 const SHORT: Duration = Duration::from_secs(10);
 
-/// A process that has failed so often in a row is not started again.
+/// The failures in a row after which the process is not started again.
 const FAILURES_MAX: u32 = 5;
 
-/// The time that a process may take to end when it is asked to.
+/// The time for a process to end after it was asked to.
 const STOP: Duration = Duration::from_secs(10);
 
-/// The time that it may take when the service ends.
+/// The same time when the service ends.
 const STOP_AT_END: Duration = Duration::from_secs(1);
 
-/// Keeps the process of a pod running until the pod shall stop.
+/// Keeps the process of a pod running until the pod shall stop, or has failed too often.
 pub(super) async fn supervise(app: Arc<App>, run: Arc<Run>) {
     let mut failures = 0;
     while !run.stopping.is_cancelled() {
@@ -72,7 +73,7 @@ pub(super) async fn supervise(app: Arc<App>, run: Arc<Run>) {
     app.pod_runner.ended(&run);
 }
 
-/// Starts the process and stays with it until it has ended.
+/// Starts the process and waits until it has ended.
 async fn run_once(app: &Arc<App>, run: &Arc<Run>) -> io::Result<ExitStatus> {
     let (starter, starting) = (Arc::clone(app), Arc::clone(run));
     let prepared = tokio::task::spawn_blocking(move || prepare(&starter, &starting));
@@ -89,7 +90,7 @@ async fn run_once(app: &Arc<App>, run: &Arc<Run>) -> io::Result<ExitStatus> {
         () = run.stopping.cancelled() => {}
     }
     let limit = if app.draining.is_cancelled() { STOP_AT_END } else { STOP };
-    // The process may have ended meanwhile: then the orders are carried out.
+    // A process that has ended meanwhile does not need the order.
     let _gone = orders.send(Order::Terminate);
     if let Ok(ended) = tokio::time::timeout(limit, &mut ending).await {
         return ended.ok_or_else(gone);
@@ -123,7 +124,7 @@ fn start(app: &App, run: &Run, folders: &PodFolders) -> io::Result<Child> {
         app.engine.is_none() && places.has_mounts() && app.fleet.can_mount(app, places);
     let mut fixed = identity(&run.pod);
     fixed.extend(run.port_variables());
-    // A container has a disk of its own.
+    // A container has its own disk.
     if app.engine.is_none() {
         fixed.push(("TMPDIR".to_owned(), folders.disk.to_string_lossy().into_owned()));
     }
@@ -148,7 +149,7 @@ fn start(app: &App, run: &Run, folders: &PodFolders) -> io::Result<Child> {
     spawn(&app.options, &command, environment)
 }
 
-/// The variables that tell the program of a pod where it runs.
+/// Returns the variables that describe the pod to its program.
 fn identity(pod: &Pod) -> Vec<(String, String)> {
     let texts = [
         ("RUNPOD_POD_ID", pod.id.clone()),

@@ -1,4 +1,4 @@
-//! Rules that hold for every pod, whichever interface made it.
+//! The rules for every pod, no matter which API made it.
 
 use super::model::{CLOUDS, Pod};
 use crate::catalog::{self, DATA_CENTERS, POD_CPU_FLAVORS};
@@ -10,7 +10,7 @@ use crate::store::Tx;
 use crate::store::objects;
 use crate::workers::mounts::is_usable;
 
-/// Checks the values of a pod, and what it refers to.
+/// Checks the values of a pod, and the objects that it refers to.
 pub(super) fn check(tx: &Tx<'_>, pod: &Pod) -> Result<(), Problem> {
     let any = i64::from(i32::MAX);
     check_name(&pod.name)?;
@@ -40,7 +40,7 @@ pub(super) fn check(tx: &Tx<'_>, pod: &Pod) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Chooses the data center of a pod: that of its network volume, else the first of its own.
+/// Returns the data center of a pod: the one of its network volume, else the first given one.
 pub(super) fn data_center(tx: &Tx<'_>, pod: &Pod, given: Vec<String>) -> Result<String, Problem> {
     given.iter().try_for_each(|id| check_one_of("dataCenterIds", id, DATA_CENTERS))?;
     let Some(id) = &pod.network_volume_id else {

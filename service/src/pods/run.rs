@@ -1,4 +1,4 @@
-//! A pod that runs, as the service knows it: its ports, its phase, the order to stop.
+//! The run of a pod: its ports, its phase, the order to stop.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,29 +10,30 @@ use super::ports::{PodPorts, PortMapping};
 use crate::billing::{Price, pod_price};
 use crate::clock::now_ms;
 
-/// The stage of a pod that is to run.
+/// The stage of a pod that shall run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// It has no process at the moment.
+    /// The pod has no process at the moment.
     Starting,
-    /// Its process runs.
+    /// The process of the pod runs.
     Running,
-    /// Its process ended so often that it is not started again.
+    /// The process ended so often that it is not started again.
     Failed,
 }
 
-/// A pod that runs.
+/// The run of a pod, from its start until it is stopped, changed or deleted.
 pub(crate) struct Run {
     /// The pod as it was when it was started, with the values of secrets in its environment.
     pub(super) pod: Pod,
-    /// The public keys for SSH, as one text; none if it does not want them.
+    /// The public keys for SSH, one on each line; `None` if the pod does not want them, or if there
+    /// are none.
     pub(super) public_keys: Option<String>,
     pub(crate) price: Price,
-    /// Up to when its time has been counted.
+    /// The time up to which the run has been counted, in milliseconds since 1970.
     pub(crate) counted_until: AtomicI64,
-    /// False as soon as it is over.
+    /// False as soon as the run is over.
     pub(crate) alive: Arc<AtomicBool>,
-    /// Fires when its process shall end.
+    /// Fires when the process shall end.
     pub(super) stopping: CancellationToken,
     state: Mutex<State>,
 }
@@ -40,7 +41,7 @@ pub(crate) struct Run {
 struct State {
     phase: Phase,
     ports: PodPorts,
-    /// When its process was started.
+    /// The time when the process was started, in milliseconds since 1970.
     process_since: i64,
 }
 
@@ -62,12 +63,13 @@ impl Run {
         }
     }
 
-    /// The id of the pod.
+    /// Returns the id of the pod.
     pub(crate) fn id(&self) -> &str {
         &self.pod.id
     }
 
-    /// Returns true if its time costs something: a pod that has failed has no machine any more.
+    /// Returns true if the time of the run has a cost. A failed pod has none, because it has no
+    /// machine any more.
     pub(crate) fn is_billed(&self) -> bool {
         self.alive.load(SeqCst) && self.phase() != Phase::Failed
     }
@@ -82,7 +84,7 @@ impl Run {
         state.process_since = now_ms();
     }
 
-    /// Takes the ports for its next process, if it has none yet.
+    /// Takes the ports for the next process, if the run has none yet.
     pub(super) fn take_ports(&self) -> std::io::Result<()> {
         let mut state = self.state();
         if state.ports.mappings().is_empty() {
@@ -95,12 +97,12 @@ impl Run {
         self.state().ports.mappings().to_vec()
     }
 
-    /// The variables that tell its program where to listen.
+    /// Returns the variables that tell the program at which ports to listen.
     pub(super) fn port_variables(&self) -> Vec<(String, String)> {
         self.state().ports.variables()
     }
 
-    /// The milliseconds for which its process has been running.
+    /// Returns the milliseconds for which the process has been running; 0 if there is none.
     pub(crate) fn uptime_ms(&self) -> i64 {
         let state = self.state();
         let is_running = state.phase == Phase::Running;

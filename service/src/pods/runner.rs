@@ -1,4 +1,4 @@
-//! All pods that run, kept as their records in the store want them.
+//! The runs of all pods, which follow the records in the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,39 +21,40 @@ const DELETE_WAIT: Duration = Duration::from_secs(20);
 /// The pause before a store that could not be read is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The pods that run.
+/// The running pods.
 #[derive(Default)]
 pub(crate) struct PodRunner {
     runs: Mutex<BTreeMap<String, Arc<Run>>>,
-    /// Rung when records have changed, or a run is over.
+    /// Notified when records have changed, or when a run is over.
     changed: Notify,
-    /// Rung when the runs are as the records want them.
+    /// Notified when the runs have been brought in line with the records.
     settled: Notify,
 }
 
 impl PodRunner {
-    /// Records of pods have changed.
+    /// Notes that records of pods have changed.
     pub(crate) fn pods_changed(&self) {
         self.changed.notify_one();
     }
 
-    /// The run of a pod, if it runs.
+    /// Returns the run of a pod; `None` if it does not run.
     pub(crate) fn run_of(&self, id: &str) -> Option<Arc<Run>> {
         self.runs().get(id).map(Arc::clone)
     }
 
-    /// Every run.
+    /// Returns every run.
     pub(crate) fn all(&self) -> Vec<Arc<Run>> {
         self.runs().values().map(Arc::clone).collect()
     }
 
-    /// A run is over.
+    /// Forgets a run that is over.
     pub(super) fn ended(&self, run: &Run) {
         self.runs().remove(run.id());
         self.changed.notify_one();
     }
 
-    /// Waits until nothing is left of a pod that was removed, for a while.
+    /// Waits until the process and the folder of a deleted pod are gone, at most for
+    /// [`DELETE_WAIT`].
     pub(crate) async fn wait_until_gone(&self, app: &App, id: &str) {
         let folder = folders::of(&app.options.data, id);
         let gone = async {
@@ -65,7 +66,7 @@ impl PodRunner {
                 settled.await;
             }
         };
-        // Then it goes later.
+        // If the time is over, they are removed later.
         drop(tokio::time::timeout(DELETE_WAIT, gone).await);
     }
 
@@ -73,7 +74,7 @@ impl PodRunner {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the runs that nobody wants as they are, and begins those that are missing.
+    /// Ends the runs that differ from their records, and begins those that are missing.
     async fn settle(&self, app: &Arc<App>) -> Result<(), Problem> {
         let read = |conn: &rusqlite::Connection| {
             let pods = objects::list::<Pod>(conn, 0)?;
@@ -112,7 +113,7 @@ impl PodRunner {
     }
 }
 
-/// Keeps the pods as the store wants them until the service drains, and ends them then.
+/// Keeps the runs in line with the records until the service drains, and ends them then.
 pub(crate) async fn run(app: Arc<App>) {
     let runner = &app.pod_runner;
     runner.pods_changed();
@@ -121,7 +122,7 @@ pub(crate) async fn run(app: Arc<App>) {
             () = app.draining.cancelled() => break,
             () = runner.changed.notified() => {}
         }
-        // The store logs why it cannot be read.
+        // The store logs the failure.
         if runner.settle(&app).await.is_err() {
             tokio::time::sleep(PAUSE).await;
             runner.pods_changed();

@@ -1,34 +1,35 @@
-//! The condition of a pod as clients see it: its record, and its process if it has one.
+//! The condition of a pod as clients see it. It depends on the record, and on the process if there
+//! is one.
 
 use super::model::Pod;
 use super::ports::PortMapping;
 use super::run::Phase;
 use super::runner::PodRunner;
 
-/// The address of this machine for those who call a pod.
+/// The address of this machine for clients of pods.
 pub(crate) const ADDRESS: &str = "127.0.0.1";
 
-/// The status of a pod, in the words of version 2.
+/// The status of a pod, with the names of version 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// Nothing has been started yet.
+    /// No process has been started yet.
     Provisioning,
-    /// Its process is about to be started.
+    /// The process is about to be started.
     Starting,
-    /// Its process runs.
+    /// The process runs.
     Running,
-    /// It is stopped.
+    /// The pod is stopped.
     Exited,
-    /// Its process ended again and again, and is not started any more.
+    /// The process ended again and again, and is not started any more.
     Error,
 }
 
 impl Status {
-    /// All of them, in the order of a pod's life.
+    /// All statuses, in the order of a pod's life.
     pub(crate) const ALL: [Status; 5] =
         [Status::Provisioning, Status::Starting, Status::Running, Status::Exited, Status::Error];
 
-    /// Its name in version 2.
+    /// Returns the name in version 2.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Status::Provisioning => "PROVISIONING",
@@ -39,7 +40,7 @@ impl Status {
         }
     }
 
-    /// The actions that it allows.
+    /// Returns the actions that are possible in this status.
     pub(crate) fn actions(self) -> &'static [&'static str] {
         match self {
             Status::Running => &["stop", "restart", "terminate"],
@@ -53,14 +54,14 @@ impl Status {
 #[derive(Debug, Clone)]
 pub(crate) struct Condition {
     pub(crate) status: Status,
-    /// Seconds for which its process has been running.
+    /// The seconds for which the process has been running.
     pub(crate) uptime: i64,
-    /// Its ports; none unless it runs.
+    /// The ports of the pod; empty unless it runs.
     pub(crate) ports: Vec<PortMapping>,
 }
 
 impl PodRunner {
-    /// The condition of a pod.
+    /// Returns the condition of a pod.
     pub(crate) fn condition(&self, pod: &Pod) -> Condition {
         let run = self.run_of(&pod.id);
         let current = run.as_ref().filter(|run| run.pod.version == pod.version);
@@ -69,7 +70,7 @@ impl PodRunner {
             (true, Some(Phase::Running)) => Status::Running,
             (true, Some(Phase::Failed)) => Status::Error,
             (true, Some(Phase::Starting)) => Status::Starting,
-            // Its earlier process is ending.
+            // The process from before a change is still ending.
             (true, None) if run.is_some() => Status::Starting,
             (true, None) => Status::Provisioning,
         };

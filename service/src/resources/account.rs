@@ -7,12 +7,12 @@ use crate::problem::Problem;
 use crate::store::Tx;
 use crate::store::objects::{self, Record};
 
-/// The settings.
+/// The settings of the account.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Settings {
     id: String,
-    /// Public keys for SSH, one for each line of an `authorized_keys` file.
+    /// The public keys for SSH, each one line of an `authorized_keys` file.
     pub(crate) ssh_keys: Vec<String>,
 }
 
@@ -31,13 +31,13 @@ impl Record for Settings {
     }
 }
 
-/// The keys of the account.
+/// Returns the SSH keys of the account.
 pub(crate) fn ssh_keys(conn: &Connection) -> Result<Vec<String>, Problem> {
     let settings = objects::find::<Settings>(conn, ID)?;
     Ok(settings.map(|settings| settings.ssh_keys).unwrap_or_default())
 }
 
-/// Replaces the keys of the account.
+/// Replaces the SSH keys of the account.
 pub(crate) fn set_ssh_keys(tx: &Tx<'_>, ssh_keys: Vec<String>) -> Result<(), Problem> {
     let settings = Settings { id: ID.to_owned(), ssh_keys };
     match objects::find::<Settings>(tx.conn, ID)? {

@@ -1,5 +1,5 @@
-//! Delegations: repositories of another registry from which images may be pulled. This service pulls
-//! no images; it keeps what was said.
+//! Delegations: repositories of another registry from which images may be pulled. This service
+//! pulls no images; it only stores the delegations.
 
 use serde::{Deserialize, Serialize};
 

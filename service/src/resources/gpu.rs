@@ -1,4 +1,5 @@
-//! GPU selection: pools as GraphQL writes them, types as REST writes them, and the way between.
+//! The choice of GPUs: GraphQL writes it as pools, REST as types. Each form can be converted into
+//! the other.
 
 use crate::catalog;
 use crate::field_name::{GPU_POOLS, GPU_TYPES};
@@ -6,7 +7,7 @@ use crate::problem::Problem;
 
 use super::comma_list;
 
-/// Checks GraphQL's form: a comma list of pools, `-TYPE` excludes a type.
+/// Checks GraphQL's form: a comma-separated list of pools, in which `-TYPE` excludes a type.
 pub(crate) fn check_pools(gpu_ids: &str) -> Result<(), Problem> {
     for part in comma_list(gpu_ids) {
         let known = match part.strip_prefix('-') {
@@ -25,7 +26,7 @@ pub(crate) fn check_pools(gpu_ids: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Checks REST's form: ids of GPU types.
+/// Checks REST's form: a list of ids of GPU types.
 pub(crate) fn check_types(gpu_type_ids: &[String]) -> Result<(), Problem> {
     match gpu_type_ids.iter().find(|id| !catalog::is_gpu_type(id)) {
         Some(unknown) => Err(Problem::broken_rule(|version| {
@@ -35,7 +36,7 @@ pub(crate) fn check_types(gpu_type_ids: &[String]) -> Result<(), Problem> {
     }
 }
 
-/// The types that a list of pools stands for.
+/// Returns the types that a list of pools contains.
 pub(crate) fn types_of(gpu_ids: &str) -> Vec<String> {
     let parts = comma_list(gpu_ids);
     let excluded: Vec<_> = parts.iter().filter_map(|part| part.strip_prefix('-')).collect();
@@ -49,7 +50,8 @@ pub(crate) fn types_of(gpu_ids: &str) -> Vec<String> {
     types
 }
 
-/// The pools that the types belong to, in order; types without a pool have none.
+/// Returns the pools of the types, as a comma-separated list in the order of the types. Types
+/// without a pool are left out.
 pub(crate) fn pools_of(gpu_type_ids: &[String]) -> String {
     let mut pools: Vec<&str> = Vec::new();
     for pool in gpu_type_ids.iter().filter_map(|id| catalog::pool_of(id)) {

@@ -1,7 +1,7 @@
 //! The objects of the management APIs and their rules, the same for REST and GraphQL.
 //!
-//! Each kind has a record (what the store holds), an input (what a client may set, everything
-//! optional) and the functions that make, change and remove it inside one write of the store.
+//! Each kind has a record, which the store holds, an input with the optional settings of a client,
+//! and the functions that make, change and remove an object inside one write of the store.
 
 pub(crate) mod account;
 pub(crate) mod delegation;
@@ -22,13 +22,13 @@ use crate::description::shape::{NOT_BLANK, Shape, text};
 use crate::field_name::FieldName;
 use crate::problem::Problem;
 
-/// Whole numbers below this are exact.
+/// The bound below which a float represents every whole number exactly.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// The longest name that the service takes.
+/// The most characters of a name.
 const NAME_MAX: usize = 191;
 
-/// The form of a name.
+/// Returns the shape of a name.
 pub(crate) fn name() -> Shape {
     text().at_least(1).at_most(NAME_MAX).like(NOT_BLANK)
 }
@@ -44,7 +44,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The problem that a required field is missing.
+/// Returns the problem that a required field is missing.
 pub(crate) fn required(field: impl Into<FieldName>) -> Problem {
     let field = field.into();
     Problem::broken_rule(|version| format!("{} is required", field.of(version)))
@@ -86,14 +86,14 @@ pub(crate) fn check_range(
     }))
 }
 
-/// A number as JSON writes it: 4 and not 4.0, which clients with whole numbers could not read.
+/// Returns a number for JSON: 4 and not 4.0, which clients could not read into an integer.
 pub(crate) fn number(value: f64) -> Value {
     #[expect(clippy::cast_possible_truncation, reason = "it is a whole number that fits")]
     let whole = (value.fract() == 0.0 && value.abs() < WHOLE_MAX).then_some(value as i64);
     whole.map_or_else(|| value.into(), Value::from)
 }
 
-/// Checks names and values that workers are to find in their environment.
+/// Checks the names and values of environment variables.
 fn check_env(env: &BTreeMap<String, String>) -> Result<(), Problem> {
     if let Some(name) = env.keys().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
         return Err(Problem::invalid(format!("env has a name that cannot be one: \"{name}\"")));
@@ -101,7 +101,7 @@ fn check_env(env: &BTreeMap<String, String>) -> Result<(), Problem> {
     env.values().try_for_each(|value| check_no_zero("env", value))
 }
 
-/// Checks a text that a process is started with: no system takes one with a zero byte.
+/// Checks a text that a process is started with: no system accepts one with a zero byte.
 fn check_no_zero(field: impl Into<FieldName>, text: &str) -> Result<(), Problem> {
     if !text.contains('\0') {
         return Ok(());
@@ -112,12 +112,12 @@ fn check_no_zero(field: impl Into<FieldName>, text: &str) -> Result<(), Problem>
     }))
 }
 
-/// `""` means that there is none.
+/// Returns the text, or `None` if it is blank.
 pub(crate) fn non_empty(text: String) -> Option<String> {
     Some(text).filter(|text| !text.trim().is_empty())
 }
 
-/// The parts of a comma-separated list.
+/// Returns the parts of a comma-separated list, without empty ones.
 pub(crate) fn comma_list(text: &str) -> Vec<String> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     parts.map(str::to_owned).collect()

@@ -1,7 +1,7 @@
 //! Credentials for private container registries.
 //!
-//! Username and password are write-only, and this service pulls no images: it checks them and
-//! keeps neither, so there is nothing to leak. What remains is the object with its name.
+//! Username and password can be written, but not read. This service pulls no images, so it checks
+//! them and does not store them. Only the object with its name is stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ use crate::store::objects::{self, Record};
 pub(crate) struct RegistryAuth {
     pub(crate) id: String,
     pub(crate) name: String,
-    /// When username and password were last given.
+    /// The time when username and password were last given, in milliseconds since 1970.
     pub(crate) rotated_at: i64,
 }
 
@@ -35,7 +35,8 @@ impl Record for RegistryAuth {
     }
 }
 
-/// What a client says about a credential. It has no `Debug`, as it holds a password.
+/// The settings of a credential that a client can give. There is no `Debug`, because it holds a
+/// password.
 #[derive(Default)]
 pub(crate) struct RegistryInput {
     pub(crate) name: Option<String>,
@@ -71,7 +72,7 @@ pub(crate) fn create(tx: &Tx<'_>, input: RegistryInput) -> Result<RegistryAuth, 
     Ok(auth)
 }
 
-/// Replaces username and password in place.
+/// Replaces username and password of a credential.
 pub(crate) fn rotate(
     tx: &Tx<'_>,
     id: &str,
@@ -84,7 +85,7 @@ pub(crate) fn rotate(
     Ok(auth)
 }
 
-/// Removes a credential that no pod uses; templates that used it have none afterwards.
+/// Removes a credential that no pod uses. Templates that used it have none afterwards.
 pub(crate) fn delete(tx: &Tx<'_>, id: &str) -> Result<(), Problem> {
     objects::get::<RegistryAuth>(tx.conn, id)?;
     for holder in objects::users(tx.conn, id)? {

@@ -1,4 +1,4 @@
-//! Releases: the versions of an endpoint that its workers run, with what each changed.
+//! Releases: the versions of an endpoint, each with the fields that it changed.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,10 +9,10 @@ use crate::problem::Problem;
 use crate::store::Tx;
 use crate::store::objects::{self, Record};
 
-/// The most releases that are kept of an endpoint.
+/// The most releases that are kept for an endpoint.
 const KEPT: usize = 50;
 
-/// Fields whose changes are not worth telling.
+/// The fields whose changes are not listed.
 const QUIET: &[&str] = &["version", "id", "createdAt", "boundEndpointId"];
 
 /// A release.
@@ -42,13 +42,13 @@ impl Record for Release {
         &self.id
     }
 
-    /// Those of an endpoint are found by its id.
+    /// Returns the id of the endpoint, by which its releases are found.
     fn name(&self) -> &str {
         &self.endpoint_id
     }
 }
 
-/// Notes a new version of an endpoint.
+/// Stores the release of a new version of an endpoint.
 pub(crate) fn note(
     tx: &Tx<'_>,
     endpoint_id: &str,
@@ -63,13 +63,13 @@ pub(crate) fn note(
     all[..surplus].iter().try_for_each(|old| objects::delete::<Release>(tx, &old.id))
 }
 
-/// Removes the releases of an endpoint that is gone.
+/// Removes the releases of a deleted endpoint.
 pub(crate) fn forget(tx: &Tx<'_>, endpoint_id: &str) -> Result<(), Problem> {
     let all = objects::all_named::<Release>(tx.conn, endpoint_id)?;
     all.iter().try_for_each(|release| objects::delete::<Release>(tx, &release.id))
 }
 
-/// The fields in which two records differ, each with `prefix` before its name.
+/// Returns the fields in which two records differ, each with `prefix` before its name.
 pub(crate) fn differences<R: Record>(old: &R, new: &R, prefix: &str) -> Vec<Difference> {
     let fields = |record: &R| serde_json::to_value(record).unwrap_or_default();
     let (old, new) = (fields(old), fields(new));

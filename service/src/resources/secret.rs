@@ -1,4 +1,4 @@
-//! Secrets: values that environments name and nobody can read back.
+//! Secrets: values that environments refer to by name, and that no answer shows.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +19,13 @@ pub(crate) const NAME: &Pattern = &Pattern {
     rule: "begin with a letter or _, go on with letters, digits and _ . - /, and not begin with RUNPOD",
 };
 
-/// The longest name of a secret.
+/// The most characters of the name of a secret.
 pub(crate) const NAME_MAX: usize = 191;
 
-/// The prefix by which environments name secrets, between `{{` and `}}`.
+/// The prefix of a reference to a secret in an environment, between `{{` and `}}`.
 const PREFIX: &str = "RUNPOD_SECRET_";
 
-/// A secret. It has no `Debug`, as it holds the value.
+/// A secret. There is no `Debug`, because it holds the value.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Secret {
@@ -92,18 +92,20 @@ pub(crate) fn update(
     }
     secret.description = description.unwrap_or(secret.description);
     objects::update(tx, &secret)?;
-    // The store keeps the state before a change, for lists that lag behind; of a secret it must not.
+    // The store keeps an object's state before its last change, for lists that lag behind. The old
+    // value of a secret must not be kept.
     objects::forget_previous(tx, id)?;
     Ok(secret)
 }
 
-/// The values of all secrets by what environments call them.
+/// Returns the values of all secrets, by their names.
 pub(crate) fn values(conn: &Connection) -> Result<BTreeMap<String, String>, Problem> {
     let secrets = objects::list::<Secret>(conn, 0)?;
     Ok(secrets.into_iter().map(|secret| (secret.name, secret.value)).collect())
 }
 
-/// Puts the values of secrets into an environment. A name that is no secret's stays as it is written.
+/// Replaces the references to secrets in an environment by the values. A reference to an unknown
+/// secret stays as it is.
 pub(crate) fn fill(env: &mut BTreeMap<String, String>, values: &BTreeMap<String, String>) {
     for text in env.values_mut().filter(|text| text.contains(PREFIX)) {
         *text = filled(text, values);

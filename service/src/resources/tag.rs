@@ -1,4 +1,4 @@
-//! Tags: a key with a value, and the objects that bear it.
+//! Tags: a key with a value, and the objects that have the tag.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::problem::Problem;
 use crate::store::Tx;
 use crate::store::objects::{self, Record};
 
-/// The kinds of objects that can bear a tag. This service has no clusters to find.
+/// The kinds of objects that can have a tag. This service has no clusters.
 pub(crate) const KINDS: &[&str] = &["POD", "CLUSTER", "SERVERLESS_ENDPOINT", "NETWORK_VOLUME"];
 
 /// A tag.
@@ -22,7 +22,7 @@ pub(crate) struct Tag {
     pub(crate) resources: Vec<Tagged>,
 }
 
-/// An object that bears a tag.
+/// An object that has a tag.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tagged {
     #[serde(rename = "type")]
@@ -43,7 +43,7 @@ impl Record for Tag {
     }
 }
 
-/// Makes a tag, on objects that exist.
+/// Makes a tag on existing objects.
 pub(crate) fn create(
     tx: &Tx<'_>,
     key: String,
@@ -59,7 +59,7 @@ pub(crate) fn create(
     Ok(tag)
 }
 
-/// Puts a tag on one more object.
+/// Adds an object to a tag.
 pub(crate) fn attach(tx: &Tx<'_>, id: &str, tagged: Tagged) -> Result<Tag, Problem> {
     let mut tag: Tag = objects::get(tx.conn, id)?;
     check(tx, &tagged)?;
@@ -70,7 +70,7 @@ pub(crate) fn attach(tx: &Tx<'_>, id: &str, tagged: Tagged) -> Result<Tag, Probl
     Ok(tag)
 }
 
-/// Takes a tag off an object.
+/// Removes an object from a tag.
 pub(crate) fn detach(tx: &Tx<'_>, id: &str, tagged: &Tagged) -> Result<(), Problem> {
     let mut tag: Tag = objects::get(tx.conn, id)?;
     let before = tag.resources.len();

@@ -1,4 +1,4 @@
-//! Templates: what a worker runs.
+//! Templates: the image, the command and the environment of workers.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(crate) struct Template {
     pub(crate) container_registry_auth_id: Option<String>,
     pub(crate) docker_entrypoint: Vec<String>,
     pub(crate) docker_start_cmd: Vec<String>,
-    /// The text that GraphQL was given for entrypoint and command, to give it back as it was.
+    /// The text that GraphQL was given for entrypoint and command. GraphQL returns it unchanged.
     pub(crate) docker_args: String,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) is_public: bool,
@@ -41,15 +41,15 @@ pub(crate) struct Template {
     pub(crate) start_ssh: bool,
     pub(crate) start_jupyter: bool,
     pub(crate) start_script: String,
-    /// The CUDA versions that endpoints made from it take; empty for any.
+    /// The CUDA versions for endpoints made from this template; empty for any.
     #[serde(default)]
     pub(crate) allowed_cuda_versions: Vec<String>,
-    /// The endpoint that this template was made inside of, and with which it goes.
+    /// The endpoint inside of which this template was made. The template is deleted with it.
     pub(crate) bound_endpoint_id: Option<String>,
 }
 
 impl Template {
-    /// A template that says nothing.
+    /// Returns a template in which nothing is set.
     pub(crate) fn unset() -> Template {
         Template {
             id: ids::short(),
@@ -76,7 +76,7 @@ impl Template {
         }
     }
 
-    /// Returns true if workers must be replaced to get from one template to the other.
+    /// Returns true if workers run the same with both templates, so that they need not be replaced.
     pub(crate) fn runs_like(&self, other: &Template) -> bool {
         self.image_name == other.image_name
             && self.docker_entrypoint == other.docker_entrypoint
@@ -87,7 +87,7 @@ impl Template {
             && self.container_registry_auth_id == other.container_registry_auth_id
     }
 
-    /// The template as REST shows it.
+    /// Returns the template as REST shows it.
     pub(crate) fn to_rest(&self) -> Value {
         json!({
             "id": self.id,
@@ -129,7 +129,7 @@ impl Record for Template {
     }
 }
 
-/// What a client may say about a template. `""` for an id means none.
+/// The settings of a template that a client can give. `""` for an id means none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TemplateInput {
     pub(crate) name: Option<String>,
@@ -154,7 +154,7 @@ pub(crate) struct TemplateInput {
 }
 
 impl TemplateInput {
-    /// Returns false if the two ways to give a command are both used, and say different things.
+    /// Returns false if the command is given in both of its forms, and they contradict each other.
     pub(crate) fn command_agrees(&self) -> bool {
         let Some(args) = &self.docker_args else { return true };
         let (entrypoint, cmd) = split_args(args);
@@ -163,14 +163,14 @@ impl TemplateInput {
     }
 }
 
-/// The treatment by an update of the fields that it leaves out, and of those that are fixed.
+/// The treatment of the fields that an update leaves out, and of fixed fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Update {
-    /// They stay; category and kind cannot be changed.
+    /// Fields that are left out keep their value; category and kind cannot be changed.
     Sparse,
-    /// They are reset; category and kind cannot be changed.
+    /// Fields that are left out are reset; category and kind cannot be changed.
     Whole,
-    /// They stay; everything can be changed.
+    /// Fields that are left out keep their value; everything can be changed.
     Free,
 }
 
@@ -188,7 +188,7 @@ pub(crate) fn create(
     Ok(template)
 }
 
-/// Changes a template; returns it as it was and as it is.
+/// Changes a template. Returns the template before and after the change.
 pub(crate) fn update(
     tx: &Tx<'_>,
     id: &str,
@@ -218,7 +218,8 @@ pub(crate) fn update(
     Ok((old, new))
 }
 
-/// Removes a template that no endpoint uses, and none has used for `delay_ms`.
+/// Removes a template that no endpoint uses, and that no endpoint has used for `delay_ms`
+/// milliseconds.
 pub(crate) fn delete(tx: &Tx<'_>, id: &str, delay_ms: i64) -> Result<(), Problem> {
     let template: Template = objects::get(tx.conn, id)?;
     let name = &template.name;
@@ -267,7 +268,8 @@ fn apply(template: &mut Template, input: TemplateInput) {
     }
 }
 
-/// Entrypoint and command out of GraphQL's one text: JSON with `entrypoint` and `cmd`, else words.
+/// Splits GraphQL's text into entrypoint and command: JSON with `entrypoint` and `cmd`, else the
+/// words of a command.
 fn split_args(args: &str) -> (Vec<String>, Vec<String>) {
     #[derive(Deserialize)]
     struct Parts {
@@ -282,7 +284,7 @@ fn split_args(args: &str) -> (Vec<String>, Vec<String>) {
     }
 }
 
-/// The words of a command line, with quotes and backslashes as a shell reads them.
+/// Returns the words of a command line. Quotes and backslashes have the meaning of a shell.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let (mut word, mut started, mut quote) = (String::new(), false, None);
@@ -339,8 +341,8 @@ fn check(tx: &Tx<'_>, template: &Template) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Returns the settings of one pod: those of a template or of the pod before, else the defaults,
-/// and over them what is given.
+/// Returns the settings of one pod: the given ones, over those of `base`, which is a template or
+/// the pod before a change. Without a base, the defaults take its place.
 pub(crate) fn settings(base: Option<Template>, given: TemplateInput) -> Template {
     let mut settings = base.unwrap_or_else(Template::unset);
     apply(&mut settings, given);
@@ -368,7 +370,7 @@ pub(crate) fn check_settings(tx: &Tx<'_>, template: &Template) -> Result<(), Pro
     Ok(())
 }
 
-/// The form of a port.
+/// The form of a port of a container.
 pub(crate) const PORT: &Pattern = &Pattern {
     expression: r"^([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])/(http|tcp|udp)$",
     holds: is_port,

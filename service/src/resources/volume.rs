@@ -1,4 +1,4 @@
-//! Network volumes: disks that grow, never shrink, and never move.
+//! Network volumes: disks that can grow, but cannot shrink or move.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ pub(crate) struct Volume {
     pub(crate) name: String,
     pub(crate) size: i64,
     pub(crate) data_center_id: String,
-    /// The tier of its storage.
+    /// The tier of the storage.
     #[serde(default = "standard")]
     pub(crate) tier: String,
     #[serde(default)]
@@ -49,7 +49,7 @@ impl Record for Volume {
     }
 }
 
-/// What a client may say about a volume.
+/// The settings of a volume that a client can give.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct VolumeInput {
     pub(crate) name: Option<String>,
@@ -75,7 +75,7 @@ pub(crate) fn create(tx: &Tx<'_>, input: VolumeInput) -> Result<Volume, Problem>
     Ok(volume)
 }
 
-/// Changes a volume: its name, and its size upwards.
+/// Changes the name of a volume, or increases its size.
 pub(crate) fn update(tx: &Tx<'_>, id: &str, input: VolumeInput) -> Result<Volume, Problem> {
     let mut volume: Volume = objects::get(tx.conn, id)?;
     if input.data_center_id.is_some_and(|wanted| wanted != volume.data_center_id) {

@@ -1,4 +1,4 @@
-//! Answers of the REST API: JSON, problems, and what the quirks make of them.
+//! The answers of the REST API: JSON, problems, and the changes that quirks make.
 
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
@@ -10,16 +10,16 @@ use crate::ids;
 use crate::problem::{Kind, Problem};
 use crate::quirks::Quirk;
 
-/// The texts that are `""` instead of null under the quirk.
+/// The fields whose text is `""` instead of null with the quirk `null-as-empty`.
 const NULLABLE_TEXTS: &[&str] = &["networkVolumeId", "containerRegistryAuthId", "minCudaVersion"];
 
-/// 200 with JSON.
+/// Returns a 200 with JSON.
 pub(crate) fn shown(app: &App, mut value: Value) -> Response {
     polish(app, &mut value);
     json_response(StatusCode::OK, &value)
 }
 
-/// The answer of a create: 200 by the documents.
+/// Returns the answer of a create: 200 as in the documents.
 pub(crate) fn created(app: &App, mut value: Value) -> Response {
     polish(app, &mut value);
     let status =
@@ -27,7 +27,7 @@ pub(crate) fn created(app: &App, mut value: Value) -> Response {
     json_response(status, &value)
 }
 
-/// The answer of an update.
+/// Returns the answer of an update.
 pub(crate) fn updated(app: &App, value: Value) -> Response {
     if app.quirks.has(Quirk::NoBody) {
         return StatusCode::NO_CONTENT.into_response();
@@ -35,18 +35,19 @@ pub(crate) fn updated(app: &App, value: Value) -> Response {
     shown(app, value)
 }
 
-/// A list, as the quirks show it.
+/// Returns a list, changed by the quirks.
 pub(crate) fn listed(app: &App, mut values: Vec<Value>) -> Response {
     present(app, &mut values);
     shown(app, Value::Array(values))
 }
 
-/// The answer of a delete: nothing.
+/// Returns the answer of a delete: 204 without a body.
 pub(crate) fn deleted() -> Response {
     StatusCode::NO_CONTENT.into_response()
 }
 
-/// Makes an answer what the quirks say it is. The last thing that happens to a REST answer.
+/// Replaces an error by an HTML page, with the quirk `html-errors`. This is the last step of a REST
+/// answer.
 pub(crate) fn disguise(app: &App, response: Response) -> Response {
     let status = response.status();
     let is_error = status.is_client_error() || status.is_server_error();
@@ -65,7 +66,7 @@ pub(crate) fn disguise(app: &App, response: Response) -> Response {
     response
 }
 
-/// A problem as JSON: `{"error": …, "status": …}`.
+/// Returns a problem as JSON: `{"error": …, "status": …}`.
 pub(crate) fn plain_problem(problem: &Problem) -> Response {
     let body = json!({ "error": problem.message, "status": problem.status() });
     let status = StatusCode::from_u16(problem.status()).expect("each kind has a valid status");
@@ -73,7 +74,7 @@ pub(crate) fn plain_problem(problem: &Problem) -> Response {
     if let Kind::TooMany(after) = problem.kind {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(after.as_secs()));
     }
-    // An API with problems of another form makes its own of it.
+    // An API whose problems have another form makes its answer from this extension.
     response.extensions_mut().insert(problem.clone());
     response
 }
@@ -84,14 +85,14 @@ impl IntoResponse for Problem {
     }
 }
 
-/// Any JSON with any status.
+/// Returns any JSON with any status.
 pub(crate) fn json_response(status: StatusCode, value: &Value) -> Response {
     let mut response = json_text(value.to_string());
     *response.status_mut() = status;
     response
 }
 
-/// 200 with JSON that is text already.
+/// Returns a 200 with a text that is JSON already.
 pub(crate) fn json_text(text: String) -> Response {
     let mut response = text.into_response();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -114,12 +115,12 @@ pub(crate) fn present<T: Clone>(app: &App, values: &mut Vec<T>) {
     }
 }
 
-/// Puts a list into a random order, and never leaves two or more as they were.
+/// Puts a list into a random order, which is never the original one for two or more elements.
 pub(crate) fn shuffle<T>(values: &mut [T]) {
     let mut seed = ids::seed();
     for last in (1..values.len()).rev() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        // Sattolo's way: an element never stays where it was.
+        // Sattolo's algorithm: no element keeps its place.
         values.swap(last, usize::try_from(seed >> 33).unwrap_or(0) % last);
     }
 }

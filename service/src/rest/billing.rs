@@ -1,4 +1,4 @@
-//! `/billing`: what the ledger says, in buckets.
+//! `/billing`: the entries of the ledger, summed up in buckets.
 
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::description::shape::{
 };
 use crate::problem::Problem;
 
-/// The subject of a report: the field that names an object, and what is counted.
+/// The subject of a report: the field with the id of an object, and the kinds of use.
 struct Report {
     field: &'static str,
     what: &'static [BilledKind],
@@ -81,7 +81,7 @@ async fn list(request: RestRequest, report: &'static Report) -> Result<Response,
     let buckets = window.buckets(entries, true);
     let records = buckets.iter().map(|((start, object), entries)| {
         let nanos = entries.iter().map(|entry| entry.nanos).sum();
-        // The disks of a pod cost at the same time as the pod.
+        // The disks of a pod are used at the same time as the pod, so their time is left out.
         let machines = entries.iter().filter(|entry| entry.what != BilledKind::PodDisk);
         json!({
             "amount": dollars(nanos),

@@ -174,7 +174,7 @@ pub(super) async fn delete(request: RestRequest) -> Result<Response, Problem> {
     Ok(answer::deleted())
 }
 
-/// What the real service fills in when it was left out.
+/// Fills in the fields that were left out, with the defaults of the real service.
 fn fill(input: &mut EndpointInput) {
     input.gpu_type_ids.get_or_insert_with(catalog::gpu_types);
     input.flash_boot.get_or_insert(FlashBoot::Flashboot);
@@ -182,7 +182,7 @@ fn fill(input: &mut EndpointInput) {
     fill_volumes(input);
 }
 
-/// The list of volumes follows the one that is given.
+/// Sets the list of volumes to the single given volume, unless a list is given.
 fn fill_volumes(input: &mut EndpointInput) {
     if let (Some(id), None) = (&input.network_volume_id, &input.network_volume_ids) {
         input.network_volume_ids =
@@ -217,7 +217,7 @@ fn input(mut fields: Fields) -> Result<EndpointInput, Problem> {
     })
 }
 
-/// The endpoint with the expansions that the client asked for.
+/// Returns the endpoint with the expansions that the client asked for.
 async fn expanded(request: &RestRequest, endpoint: &Endpoint) -> Result<Value, Problem> {
     let mut value = shape(&request.app, endpoint);
     if request.wants("includeTemplate") {

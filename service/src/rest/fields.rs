@@ -1,7 +1,7 @@
 //! The fields of a JSON body, taken one by one with their types.
 //!
 //! They have been checked against the description of the operation before. A field that is missing
-//! or null is absent; a field that nobody takes is ignored, as the real service does.
+//! or null counts as left out. Unknown fields are ignored, as on the real service.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,13 @@ use crate::problem::Problem;
 /// The fields of a JSON object.
 pub(crate) struct Fields {
     given: Map<String, Value>,
-    /// The fields that the description names: no other may be read.
+    /// The fields that the description names; `None` for an object inside of the body. Reading any
+    /// other field is a bug.
     described: Option<Vec<&'static str>>,
 }
 
 impl Fields {
-    /// Reads a body that must be a JSON object, and look as the operation says.
+    /// Reads a body that must be a JSON object, and must match the description of the operation.
     pub(crate) fn parse(body: &[u8], form: &Form) -> Result<Fields, Problem> {
         match serde_json::from_slice(body) {
             Ok(body @ Value::Object(_)) => {
@@ -30,18 +31,18 @@ impl Fields {
         }
     }
 
-    /// The fields of a value; one that is no object has none.
+    /// Returns the fields of a value; a value that is not an object has none.
     fn of(value: Value) -> Fields {
         let given = if let Value::Object(given) = value { given } else { Map::new() };
         Fields { given, described: None }
     }
 
-    /// The fields of an object inside.
+    /// Returns the fields of an object in a field.
     pub(crate) fn object(&mut self, name: &str) -> Option<Fields> {
         self.take(name).map(Fields::of)
     }
 
-    /// The fields of each object in a list.
+    /// Returns the fields of each object of a list in a field.
     pub(crate) fn objects(&mut self, name: &str) -> Option<Vec<Fields>> {
         match self.take(name)? {
             Value::Array(items) => Some(items.into_iter().map(Fields::of).collect()),
@@ -57,7 +58,7 @@ impl Fields {
         }
     }
 
-    /// A text where null means none, which `""` says too.
+    /// Returns a text. Null counts as `""`, which means that there is none.
     pub(crate) fn nullable_text(&mut self, name: &str) -> Result<Option<String>, Problem> {
         if self.given.get(name).is_some_and(Value::is_null) {
             return Ok(Some(String::new()));
@@ -69,7 +70,7 @@ impl Fields {
         match self.take(name) {
             None => Ok(None),
             Some(Value::Number(number)) => {
-                // 200.0 is an integer in JSON.
+                // In JSON 200.0 is a whole number too.
                 let whole = number.as_f64().filter(|float| float.fract() == 0.0);
                 #[expect(clippy::cast_possible_truncation, reason = "a cast to i64 saturates")]
                 let whole = number.as_i64().or(whole.map(|float| float as i64));

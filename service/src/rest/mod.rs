@@ -1,4 +1,5 @@
-//! The REST management API, version 1: paths, bodies, answers. The rules stand with the resources.
+//! The REST management API, version 1: paths, bodies, answers. The rules are in the modules of the
+//! resources.
 
 pub(crate) mod answer;
 mod billing;
@@ -62,7 +63,7 @@ fn operations() -> Vec<operation::Operation> {
 
 const MANNER: RequestRules = RequestRules { refusal: Kind::Invalid, body_max: BODY_MAX };
 
-/// The routes under `/v1`.
+/// Returns the router of the paths under `/v1`.
 pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     let operations = operations();
     let documents = description::documents(&ABOUT, &operations, app.base_url());

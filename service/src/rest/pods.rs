@@ -81,7 +81,7 @@ async fn list(request: RestRequest) -> Result<Response, Problem> {
     Ok(answer::listed(&request.app, shown))
 }
 
-/// Returns true if the filters of a request let a pod through.
+/// Returns true if the filters of a request select a pod.
 fn is_asked_for(request: &RestRequest, pod: &Pod) -> bool {
     let is = |name: &str, value: Option<&str>| {
         request.parameter(name).is_none_or(|wanted| Some(wanted.as_str()) == value)
@@ -156,7 +156,7 @@ async fn one(request: &RestRequest, pod: Pod) -> Result<Value, Problem> {
     Ok(shown.into_iter().next().unwrap_or_default())
 }
 
-/// This version knows no 409.
+/// Turns a conflict into an invalid request, because this version has no status 409.
 fn plain(mut problem: Problem) -> Problem {
     if problem.kind == Kind::Conflict {
         problem.kind = Kind::Invalid;
@@ -165,7 +165,7 @@ fn plain(mut problem: Problem) -> Problem {
 }
 
 fn input(mut fields: Fields) -> Result<PodInput, Problem> {
-    // Placement that this machine has no choice of.
+    // Settings of the placement are checked and ignored: there is only this machine.
     for name in ["minDiskBandwidthMBps", "minDownloadMbps", "minUploadMbps"] {
         fields.number(name)?;
     }

@@ -1,4 +1,4 @@
-//! `/containerregistryauth`: made, listed, removed; never changed over REST.
+//! `/containerregistryauth`: create, list, read, delete. There is no change over REST.
 
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ pub(crate) async fn delete(request: RestRequest) -> Result<Response, Problem> {
     Ok(answer::deleted())
 }
 
-/// Username and password are write-only.
+/// Returns a credential as JSON. Username and password are never shown.
 pub(crate) fn shape(auth: &RegistryAuth) -> Value {
     json!({ "id": auth.id, "name": auth.name })
 }

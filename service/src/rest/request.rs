@@ -1,4 +1,4 @@
-//! A request as the handlers of the REST API see it.
+//! A request, in the form that handlers of the REST API get.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use crate::resources::comma_list;
 pub(crate) struct RestRequest {
     pub(crate) app: Arc<App>,
     pub(crate) entry: Entry,
-    /// How old a write must be for lists to show it.
+    /// The age in milliseconds that a write must have before lists show it; 0 shows all.
     pub(crate) stale_ms: i64,
-    /// The id in the path; empty where there is none.
+    /// The id in the path; empty if the path has none.
     pub(crate) id: String,
-    /// Every parameter of the path.
+    /// All parameters of the path, in their order.
     places: Vec<String>,
     pub(crate) headers: HeaderMap,
     uri: Uri,
@@ -33,27 +33,27 @@ pub(crate) struct RestRequest {
 }
 
 impl RestRequest {
-    /// The fields of the JSON body.
+    /// Reads the fields of the JSON body.
     pub(crate) fn fields(&self) -> Result<Fields, Problem> {
         Fields::parse(&self.body, &self.form)
     }
 
-    /// A parameter of the path, counted from 0; empty where there is none.
+    /// Returns a parameter of the path, counted from 0; an empty text if there is none.
     pub(crate) fn place(&self, number: usize) -> &str {
         self.places.get(number).map_or("", String::as_str)
     }
 
-    /// A parameter of the query string.
+    /// Returns a parameter of the query string; `None` if it is missing.
     pub(crate) fn parameter(&self, name: &str) -> Option<String> {
         auth::query(&self.uri, name)
     }
 
-    /// A parameter of the query string that is a list: given several times, or with commas.
+    /// Returns a list parameter of the query string: given several times, or with commas.
     pub(crate) fn parameters(&self, name: &str) -> Vec<String> {
         auth::query_all(&self.uri, name).iter().flat_map(|text| comma_list(text)).collect()
     }
 
-    /// Returns true if a parameter of the query string says true.
+    /// Returns true if a parameter of the query string is `true` or `1`.
     pub(crate) fn wants(&self, parameter: &str) -> bool {
         auth::query(&self.uri, parameter).is_some_and(|value| value == "true" || value == "1")
     }

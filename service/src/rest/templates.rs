@@ -22,7 +22,7 @@ use crate::resources::name;
 use crate::resources::template::{self, PORT, Template, TemplateInput, Update};
 use crate::store::objects;
 
-/// The parameter without which templates that belong to endpoints are hidden.
+/// The parameter that shows the templates that belong to endpoints; without it they are hidden.
 const SHOW_BOUND: &str = "includeEndpointBoundTemplates";
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -152,8 +152,8 @@ pub(super) async fn delete(request: RestRequest) -> Result<Response, Problem> {
     Ok(answer::deleted())
 }
 
-/// Leaves out the templates that belong to endpoints: those made inside one, and under the quirk
-/// all that one uses.
+/// Removes the templates that belong to endpoints: those made inside of an endpoint, and with the
+/// quirk all that an endpoint uses.
 fn without_bound(
     app: &App,
     conn: &Connection,

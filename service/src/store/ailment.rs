@@ -1,36 +1,37 @@
-//! What ails the store, where `SQLite` says it in words that help nobody, or not at all.
+//! The classes of errors of the store. `SQLite` describes some of them in words that do not help,
+//! or not at all.
 //!
-//! Only what a person can do something about is told apart. What to do is for those to say who
-//! start the service.
+//! Only errors that a person can do something about have a class of their own. The advice is given
+//! by the callers, which know how the service was started.
 
 use rusqlite::Error;
 use rusqlite::ErrorCode::{DatabaseCorrupt, DiskFull, NotADatabase};
 use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
-/// What ails it.
+/// The class of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ailment {
     /// There is no room on the disk.
     Full,
-    /// The file is none of `SQLite`'s, or holds what it never wrote.
+    /// The file was not written by `SQLite`, or has been damaged.
     Damaged,
     /// Anything else.
     Other,
 }
 
-/// What an error says about the store.
+/// Returns the class of an error.
 pub(crate) fn of(error: &Error) -> Ailment {
     let Error::SqliteFailure(failure, _) = error else { return Ailment::Other };
     match failure.code {
         DiskFull => Ailment::Full,
-        // The file of shared memory has to grow before anything can be read, and cannot.
+        // `SQLite` cannot enlarge the shared-memory file, which it needs for every read.
         _ if failure.extended_code == SQLITE_IOERR_SHMSIZE => Ailment::Full,
         DatabaseCorrupt | NotADatabase => Ailment::Damaged,
         _ => Ailment::Other,
     }
 }
 
-/// An error in words.
+/// Returns an error as a text for people.
 pub(crate) fn said(error: &Error) -> String {
     match of(error) {
         Ailment::Full => format!("the disk is full ({error})"),

@@ -1,10 +1,10 @@
 //! The embedded durable store: one `SQLite` file, one writer, any number of readers.
 //!
-//! Every write is a closure that runs in the writer's thread, inside a savepoint of a transaction
-//! that it shares with the writes that arrived meanwhile, so that concurrent writers share one
-//! `fsync`. Its answer is given only after the commit: what was answered is durable. Effects that
-//! others may see (a worker to wake, a webhook to send) are registered with [`Tx::after`] and run
-//! after the commit too, whether or not the client still waits.
+//! Every write is a closure that runs in the writer's thread. It runs inside a savepoint of a
+//! transaction that it shares with other waiting writes, so concurrent writes share one `fsync`.
+//! The answer of a write comes only after the commit, so everything that was answered is durable.
+//! Effects that others may see (waking a worker, sending a webhook) are registered with
+//! [`Tx::after`]. They run after the commit too, whether or not the client still waits.
 //!
 //! Reads see committed data only, each in its own snapshot.
 
@@ -29,16 +29,16 @@ use crate::problem::Problem;
 use ailment::Ailment;
 use writer::{Op, Writer};
 
-/// The store could not be opened.
+/// The error with which the store could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// There is no room on the disk.
     #[error("the disk is full")]
     Full(#[source] rusqlite::Error),
-    /// The file is none of `SQLite`'s, or holds what it never wrote.
+    /// The file was not written by `SQLite`, or has been damaged.
     #[error("service.db is damaged")]
     Damaged(#[source] rusqlite::Error),
-    /// `SQLite` refused.
+    /// `SQLite` returned another error.
     #[error("service.db cannot be used")]
     Sqlite(#[source] rusqlite::Error),
     /// The file was written by a newer version.
@@ -64,7 +64,7 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
-/// One write under way.
+/// One write that is running.
 pub(crate) struct Tx<'c> {
     pub(crate) conn: &'c Connection,
     effects: RefCell<Vec<Effect>>,
@@ -73,7 +73,7 @@ pub(crate) struct Tx<'c> {
 type Effect = Box<dyn FnOnce() + Send>;
 
 impl Tx<'_> {
-    /// Runs `effect` once this write is durable, and never when it is not. It must not block.
+    /// Runs `effect` after the commit of this write, and never if there is none. It must not block.
     pub(crate) fn after(&self, effect: impl FnOnce() + Send + 'static) {
         self.effects.borrow_mut().push(Box::new(effect));
     }
@@ -89,21 +89,22 @@ pub(crate) struct Store {
     writes: Trouble,
 }
 
-/// How long to wait for a store that takes nothing before it is tried again.
+/// The pause before a failed write is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The bounds of the times of commits.
+/// The bounds of the histogram of commit times, in seconds.
 const COMMIT_BOUNDS: Bounds =
     &[0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
-/// Readers kept open; more are opened under load and closed afterwards.
+/// The most idle readers that are kept open. More are opened under load, and closed after use.
 const IDLE_READERS: usize = 8;
 
 impl Store {
-    /// Opens the store in this folder, and makes it when there is none.
+    /// Opens the store in this folder, and makes it if there is none.
     pub(crate) fn open(folder: &Path, log: &Log) -> Result<Store, StoreError> {
         let path = folder.join("service.db");
-        // Jobs and environments are nobody else's business; SQLite's other files follow this one.
+        // The file is for its owner only, because it contains jobs and environments. `SQLite` gives
+        // its other files the same mode.
         itself().create(true).append(true).open(&path)?;
         let conn = Connection::open(&path)?;
         schema::prepare(&conn)?;
@@ -127,8 +128,8 @@ impl Store {
         self.send(work, true).await
     }
 
-    /// Runs a write that a power cut may take back together with everything after it: for what a
-    /// restart undoes anyway. What ends without the power is kept like any other write.
+    /// Runs a write that a power cut may undo, together with all later ones. It is for changes that
+    /// a restart undoes anyway. A crash without a power cut does not undo the write.
     pub(crate) async fn write_soon<T, W>(&self, work: W) -> Result<T, Problem>
     where
         T: Send + 'static,
@@ -137,10 +138,10 @@ impl Store {
         self.send(work, false).await
     }
 
-    /// Makes durable whatever was written so far, by [`Store::write_soon`] too.
+    /// Makes all earlier writes durable, including those of [`Store::write_soon`].
     pub(crate) async fn sync(&self) -> Result<(), Problem> {
         let log = self.path.with_extension("db-wal");
-        // What is in the log no more was synced before it was taken out.
+        // Changes that are not in the log any more were synced before they were removed from it.
         let sync = move || std::fs::File::open(log)?.sync_data();
         let failed = |error| Problem::because(format!("the store cannot be synced: {error}"));
         match tokio::task::spawn_blocking(sync).await {
@@ -149,9 +150,9 @@ impl Store {
         }
     }
 
-    /// Runs a write that must happen, for what nobody would ask for again: while the store takes
-    /// nothing (a full disk, say), it is kept and tried again. `None` once `ending` fires before
-    /// the store took it; the next start must do without it then.
+    /// Runs a write that must happen and that no client would repeat. If the store fails, for
+    /// example on a full disk, the write is tried again and again. Returns `None` if `ending` fires
+    /// before it succeeds; the next start must then make up for it.
     pub(crate) async fn write_at_last<T, W>(&self, ending: &CancellationToken, work: W) -> Option<T>
     where
         T: Send + 'static,
@@ -175,7 +176,7 @@ impl Store {
     {
         let (answer, answered) = oneshot::channel();
         self.writer.send(Op::new(work, durable, move |result| {
-            // A client that has left does not want its answer; the write stands.
+            // A client that has left receives no answer; the write remains.
             drop(answer.send(result));
         }));
         let stopped = || Err(Problem::because("the store is closed"));
@@ -205,7 +206,7 @@ impl Store {
         self.reads.noted(task.await.unwrap_or_else(|_| Err(Problem::because("a read panicked"))))
     }
 
-    /// Writes what is there already: the disk has to take it.
+    /// Makes a write that changes no data, to test whether the disk accepts it.
     pub(crate) async fn touch(&self) -> Result<(), Problem> {
         let touch = |tx: &Tx<'_>| {
             let version: i64 =
@@ -220,16 +221,16 @@ impl Store {
         &self.commits
     }
 
-    /// Ends the writer after what it was given so far. Later writes fail.
+    /// Ends the writer after the writes that it has received. Later writes fail.
     pub(crate) fn close(&self) {
-        // The last connection to close brings everything into the one file.
+        // The last connection to close moves everything from the log into the database file.
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.writer.stop();
     }
 }
 
-/// What the log says of causes that clients are not told. The same cause is said once, until all is
-/// well again: what looks at the store ten times a second would say nothing else.
+/// Logs the causes of failures, which clients are not told. The same cause is logged only once
+/// until the store works again: the sweep uses the store ten times a second and would fill the log.
 struct Trouble {
     log: Log,
     what: &'static str,
@@ -241,11 +242,11 @@ impl Trouble {
         Trouble { log: Arc::clone(log), what, last: Mutex::default() }
     }
 
-    /// Passes a result on, and logs why it is none.
+    /// Passes a result on, and logs the cause of a failure.
     fn noted<T>(&self, result: Result<T, Problem>) -> Result<T, Problem> {
         let cause = match &result {
             Ok(_) => None,
-            // A client's mistake says nothing about the store.
+            // A problem without a cause is a mistake of the client, not of the store.
             Err(problem) if problem.cause().is_none() => return result,
             Err(problem) => problem.cause().map(str::to_owned),
         };
@@ -265,7 +266,8 @@ fn open_reader(path: &Path) -> Result<Connection, Problem> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;
     conn.busy_timeout(Duration::from_secs(5))?;
-    // A read looks at a job or a list: each of many readers needs only a small cache (KiB).
+    // A read needs only a job or a list, so a small cache (in KiB) is enough for each of many
+    // readers.
     conn.pragma_update(None, "cache_size", -512)?;
     conn.set_prepared_statement_cache_capacity(64);
     Ok(conn)
@@ -347,7 +349,7 @@ mod tests {
         store.write(|_| Ok(())).await.unwrap();
         store.write(broken).await.unwrap_err();
         assert_eq!(lines.lock().unwrap().len(), 2, "{lines:?}");
-        // The transaction ends in the middle of a batch, as a full disk ends one.
+        // The transaction ends in the middle of a batch, as on a full disk.
         let ended = |tx: &Tx<'_>| {
             insert(tx, "lost")?;
             tx.conn.execute_batch("rollback")?;
@@ -399,7 +401,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path(), &silent()).unwrap();
         let fill = |tx: &Tx<'_>| {
-            // No page more than there are.
+            // No more pages can be added.
             let sql = "pragma max_page_count = 1";
             Ok(tx.conn.query_row(sql, [], |row| row.get::<_, i64>(0))?)
         };

@@ -1,6 +1,7 @@
 //! Objects of the management APIs: one table for all kinds, bodies as JSON, links between them.
 //!
-//! It knows no kind by name: what a kind may hold and refer to stands with the resource.
+//! This module knows no kind by name. The fields and references of each kind are defined with its
+//! resource.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde::Serialize;
@@ -12,26 +13,26 @@ use crate::problem::Problem;
 
 /// A kind of object.
 pub(crate) trait Record: Serialize + DeserializeOwned + Send + 'static {
-    /// The kind in the store.
+    /// The name of the kind in the store.
     const KIND: &'static str;
-    /// What people call it.
+    /// The name of the kind for people.
     const NOUN: &'static str;
 
     fn id(&self) -> &str;
     fn name(&self) -> &str;
 
-    /// The ids of the objects that this one uses.
+    /// Returns the ids of the objects that this one uses.
     fn uses(&self) -> Vec<&str> {
         Vec::new()
     }
 }
 
-/// The object with this id, or the problem that there is none.
+/// Returns the object with this id, or the problem that there is none.
 pub(crate) fn get<R: Record>(conn: &Connection, id: &str) -> Result<R, Problem> {
     find(conn, id)?.ok_or_else(|| Problem::not_found(R::NOUN))
 }
 
-/// The object with this id, if there is one.
+/// Returns the object with this id; `None` if there is none.
 pub(crate) fn find<R: Record>(conn: &Connection, id: &str) -> Result<Option<R>, Problem> {
     let sql = "select body from objects where id = ?1 and kind = ?2";
     let body: Option<String> =
@@ -39,9 +40,9 @@ pub(crate) fn find<R: Record>(conn: &Connection, id: &str) -> Result<Option<R>, 
     Ok(body.map(|body| serde_json::from_str(&body)).transpose()?)
 }
 
-/// All objects of a kind in the order in which they were made. With `stale_ms`, as it was that
-/// long ago as far as the store remembers: new objects are missing, changed ones show the state
-/// before their last change.
+/// Returns all objects of a kind in the order in which they were made. With `stale_ms`, returns the
+/// list as it was so many milliseconds ago, as far as the store remembers: later objects are left
+/// out, and objects that changed later have the state before their last change.
 pub(crate) fn list<R: Record>(conn: &Connection, stale_ms: i64) -> Result<Vec<R>, Problem> {
     let sql = "select case when written_at > ?2 then previous else body end from objects \
                where kind = ?1 order by seq";
@@ -56,13 +57,14 @@ pub(crate) fn list<R: Record>(conn: &Connection, stale_ms: i64) -> Result<Vec<R>
     Ok(records)
 }
 
-/// The id of an object of this kind with this name, the oldest if there are several.
+/// Returns the id of the object of this kind with this name, of the oldest one if there are
+/// several; `None` if there is none.
 pub(crate) fn named<R: Record>(conn: &Connection, name: &str) -> Result<Option<String>, Problem> {
     let sql = "select id from objects where kind = ?1 and name = ?2 order by seq limit 1";
     Ok(conn.prepare_cached(sql)?.query_row([R::KIND, name], |row| row.get(0)).optional()?)
 }
 
-/// All objects of a kind with this name, in the order in which they were made.
+/// Returns all objects of a kind with this name, in the order in which they were made.
 pub(crate) fn all_named<R: Record>(conn: &Connection, name: &str) -> Result<Vec<R>, Problem> {
     let sql = "select body from objects where kind = ?1 and name = ?2 order by seq";
     let mut statement = conn.prepare_cached(sql)?;
@@ -75,7 +77,7 @@ pub(crate) fn all_named<R: Record>(conn: &Connection, name: &str) -> Result<Vec<
     Ok(records)
 }
 
-/// Removes the state that an object had before its last change.
+/// Forgets the state that an object had before its last change.
 pub(crate) fn forget_previous(tx: &Tx<'_>, id: &str) -> Result<(), Problem> {
     let sql = "update objects set previous = body where id = ?1";
     tx.conn.prepare_cached(sql)?.execute([id])?;
@@ -116,7 +118,7 @@ pub(crate) fn update<R: Record>(tx: &Tx<'_>, record: &R) -> Result<(), Problem> 
     link(tx, record)
 }
 
-/// Removes an object and its links; the problem that there is none otherwise.
+/// Removes an object and its links. Returns the problem that there is none, if so.
 pub(crate) fn delete<R: Record>(tx: &Tx<'_>, id: &str) -> Result<(), Problem> {
     let sql = "delete from objects where id = ?1 and kind = ?2";
     if tx.conn.prepare_cached(sql)?.execute([id, R::KIND])? == 0 {
@@ -133,14 +135,15 @@ pub(crate) fn in_use(conn: &Connection, id: &str) -> Result<bool, Problem> {
     Ok(conn.prepare_cached(sql)?.query_row([id], |row| row.get(0))?)
 }
 
-/// The ids of the objects that use this one.
+/// Returns the ids of the objects that use this one.
 pub(crate) fn users(conn: &Connection, id: &str) -> Result<Vec<String>, Problem> {
     let mut statement = conn.prepare_cached("select holder from links where held = ?1")?;
     let rows = statement.query_map([id], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// When this object was last let go by one that used it.
+/// Returns the time when an object that used this one last stopped using it, in milliseconds since
+/// 1970; `None` if that never happened.
 pub(crate) fn last_use(conn: &Connection, id: &str) -> Result<Option<i64>, Problem> {
     let sql = "select at from last_use where id = ?1";
     Ok(conn.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?)

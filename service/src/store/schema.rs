@@ -6,7 +6,8 @@ use rusqlite::Connection;
 
 use super::StoreError;
 
-/// Raised with every change of the tables; each step from an older version is a statement below.
+/// The version of the tables, raised with every change of them. Each step from an older version is
+/// a statement below.
 const VERSION: i64 = 5;
 
 /// Version 1: the objects of the management APIs.
@@ -97,13 +98,13 @@ create index webhooks_due on webhooks(due_at);
 create index webhooks_endpoint on webhooks(endpoint);
 ";
 
-/// Version 3: what earlier runs of a job have cost.
+/// Version 3: the lost workers of a job, and the time of its earlier runs.
 const RUNS: &str = "
 alter table jobs add column losses integer not null default 0;
 alter table jobs add column spent_ms integer not null default 0;
 ";
 
-/// Version 4: what workers and volumes have used in each hour.
+/// Version 4: the use by workers and volumes in each hour.
 const USAGE: &str = "
 create table usage (
     hour    integer not null,
@@ -115,8 +116,8 @@ create table usage (
 ) strict, without rowid;
 ";
 
-/// Version 5: fewer indexes over jobs. The last position is known to the service, and the few jobs
-/// in progress need no order by deadline.
+/// Version 5: fewer indexes on jobs. The service keeps the last position in memory, and there are
+/// too few jobs in progress to need an order by deadline.
 const FEWER_INDEXES: &str = "
 drop index jobs_position;
 drop index jobs_deadline;
@@ -125,7 +126,8 @@ create index jobs_running on jobs(worker, deadline_at, position) where state = '
 create index jobs_low on jobs(endpoint) where state = 'IN_QUEUE' and low_priority;
 ";
 
-/// The memory for pages of the writer, in KiB: an index of many jobs has more pages than the default.
+/// The page cache of the writer, in KiB. It is larger than the default, because an index of many
+/// jobs has many pages.
 const CACHE_KIB: i64 = 16 << 10;
 
 /// Sets the connection up for durable group commits and brings the tables to this version.

@@ -1,4 +1,5 @@
-//! The writer's thread: takes all writes that wait, runs them in one transaction, commits once.
+//! The writer's thread: it takes all waiting writes, runs them in one transaction, and commits
+//! once.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,20 +14,22 @@ use super::{Effect, Tx};
 use crate::histogram::Histogram;
 use crate::problem::Problem;
 
-/// The most writes that share a transaction, so that the first of them need not wait for long.
+/// The most writes in a transaction, so that the first of them need not wait for long.
 const BATCH: usize = 512;
 
-/// A write of whatever type, with the way to answer it.
+/// A write with any result type, and the function that receives its result.
 pub(super) struct Op {
     run: Box<dyn Run>,
-    /// True if it has to survive a power cut once it is answered.
+    /// True if the write must survive a power cut once it is answered.
     durable: bool,
 }
 
 trait Run: Send {
-    /// Runs the write; the returned effects are those to run after the commit. `None` undoes it.
+    /// Runs the write. Returns its effects, which run after the commit; `None` means that the write
+    /// must be undone.
     fn run(&mut self, conn: &Connection) -> Option<Vec<Effect>>;
-    /// Gives the answer. `undone` is why the transaction was not committed.
+    /// Answers the write. `undone` is the reason for which the transaction was not committed;
+    /// `None` if it was.
     fn finish(self: Box<Self>, undone: Option<&Problem>);
 }
 
@@ -94,7 +97,8 @@ impl Writer {
         Ok(Writer { messages, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Queues a write. When the writer has stopped, the write is dropped with its answer.
+    /// Queues a write. If the writer has stopped, the write is dropped, which ends the wait for its
+    /// answer.
     pub(super) fn send(&self, op: Op) {
         drop(self.messages.send(Message::Write(op)));
     }
@@ -110,7 +114,7 @@ impl Writer {
 }
 
 fn serve(conn: Connection, inbox: &Receiver<Message>, commits: &Histogram) {
-    // The connection was opened with every commit synced.
+    // New connections sync every commit.
     let mut log = Log { conn, is_synced: true };
     while let Ok(Message::Write(first)) = inbox.recv() {
         let mut batch = vec![first];
@@ -134,15 +138,15 @@ fn serve(conn: Connection, inbox: &Receiver<Message>, commits: &Histogram) {
     }
 }
 
-/// The connection of all writes.
+/// The connection that makes all writes.
 struct Log {
     conn: Connection,
-    /// True if a commit is synced.
+    /// True if the connection syncs at each commit.
     is_synced: bool,
 }
 
 impl Log {
-    /// Runs a batch in one transaction; answers and effects come after the commit.
+    /// Runs a batch in one transaction, and then its effects and answers.
     fn commit(&mut self, mut batch: Vec<Op>) {
         let undone = match self.transaction(&mut batch) {
             Ok(effects) => {
@@ -158,7 +162,7 @@ impl Log {
         }
     }
 
-    /// Commits a batch, and returns the effects of it; an error says that nothing of it is kept.
+    /// Commits a batch, and returns its effects. An error means that no write of the batch is kept.
     fn transaction(&mut self, batch: &mut [Op]) -> rusqlite::Result<Vec<Effect>> {
         self.set_synced(batch.iter().any(|op| op.durable))?;
         let conn = &self.conn;
@@ -168,13 +172,15 @@ impl Log {
             _ => together(conn, batch),
         };
         if effects.is_err() {
-            // A full disk may have undone all of it already: then nothing is left to undo.
+            // A full disk may have ended the transaction already. Then this fails, and nothing is
+            // left to undo.
             let _undone = execute(conn, "rollback");
         }
         effects
     }
 
-    /// Without a sync the log is written in order all the same: the next sync is one for all.
+    /// Turns the sync at each commit on or off. Commits without a sync are still written in order,
+    /// so the next sync makes all of them durable.
     fn set_synced(&mut self, is_synced: bool) -> rusqlite::Result<()> {
         if self.is_synced != is_synced {
             let mode = if is_synced { "full" } else { "normal" };
@@ -185,7 +191,7 @@ impl Log {
     }
 }
 
-/// Runs and commits the only write of a transaction, which is undone with it.
+/// Runs the only write of a transaction, and commits it. If it fails, the transaction is undone.
 fn alone(conn: &Connection, op: &mut Op) -> rusqlite::Result<Vec<Effect>> {
     let effects = op.run.run(conn);
     execute(conn, if effects.is_some() { "commit" } else { "rollback" })?;
@@ -202,8 +208,8 @@ fn together(conn: &Connection, batch: &mut [Op]) -> rusqlite::Result<Vec<Effect>
     Ok(effects)
 }
 
-/// Runs one write, undone for itself where it fails. An error here is one of the transaction: what
-/// went on after it would be committed on its own, and answered as undone.
+/// Runs one write. A failed write is undone alone. An error of this function ends the whole
+/// transaction: writes after it would be committed on their own, but answered as undone.
 fn within_savepoint(conn: &Connection, op: &mut Op) -> rusqlite::Result<Vec<Effect>> {
     execute(conn, "savepoint one")?;
     let effects = op.run.run(conn);

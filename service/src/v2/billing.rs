@@ -1,4 +1,4 @@
-//! `/v2/billing`: what the ledger says, in buckets.
+//! `/v2/billing`: the entries of the ledger, summed up in buckets.
 
 use std::collections::BTreeSet;
 
@@ -18,14 +18,16 @@ use crate::problem::Problem;
 use crate::rest::answer;
 use crate::rest::request::RestRequest;
 
-/// A column of amounts, and what it is made of.
+/// A column of amounts: its name and the kind of use. `None` is a kind that this service does not
+/// have.
 type Column = (&'static str, Option<BilledKind>);
 
-/// One of the reports.
+/// A report.
 struct Report {
-    /// The sources of its columns; a source that this service does not have is always 0.
+    /// The columns with their kinds of use. A column without a kind is always 0.
     columns: &'static [Column],
-    /// The field and the parameter that name an object, and what counts the objects.
+    /// The field and the parameter with the id of an object, and the field with the number of
+    /// objects; `None` for a report without objects.
     object: Option<(&'static str, &'static str)>,
 }
 
@@ -80,7 +82,7 @@ const CLUSTERS: Report = Report {
     object: Some(("clusterId", "uniqueClusterCount")),
 };
 
-/// Endpoints of the vendor, which this service does not have.
+/// The report about the vendor's own endpoints, which this service does not have.
 const PUBLIC_ENDPOINTS: Report = Report { columns: &[], object: None };
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -156,7 +158,7 @@ impl Report {
         object([must("records", list_of(record.and(amounts))), must("metadata", metadata)])
     }
 
-    /// The amounts of entries: each column, and their sum.
+    /// Returns the sums of entries: one for each column, and their total.
     fn amounts(&self, entries: &[Entry]) -> Value {
         let (mut amounts, mut total) = (json!({}), 0);
         for (name, what) in self.columns {

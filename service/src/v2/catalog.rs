@@ -1,4 +1,5 @@
-//! `/v2/catalog`: what can be asked for. This machine offers everything and always has room.
+//! `/v2/catalog`: the things that a client can ask for. This machine offers everything and always
+//! has room.
 
 use axum::response::Response;
 use rusqlite::Connection;
@@ -19,9 +20,9 @@ use crate::rest::answer;
 use crate::rest::request::RestRequest;
 use crate::store::objects;
 
-/// The availability of something.
+/// The levels of availability.
 const LEVELS: &[&str] = &["NONE", "LOW", "MEDIUM", "HIGH"];
-/// The availability of everything on this machine.
+/// The level of everything on this machine.
 const LEVEL: &str = "HIGH";
 const PRODUCTS: &[&str] = &["POD", "CLUSTER", "SERVERLESS"];
 const REGIONS: &[&str] = &[
@@ -35,9 +36,9 @@ const REGIONS: &[&str] = &[
     "ANTARCTICA",
     "UNKNOWN",
 ];
-/// The most CPUs that a worker can have.
+/// The most CPUs of a worker.
 const VCPUS_MAX: i64 = 32;
-/// The most GPUs that one machine has.
+/// The most GPUs of one machine.
 const GPUS_MAX: i64 = 8;
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -151,7 +152,7 @@ fn center_shape() -> Shape {
     named("DataCenter", center)
 }
 
-/// Returns true if the availability is asked for, which needs a product.
+/// Returns true if the request asks for availability, which needs a product.
 fn wants_availability(request: &RestRequest) -> Result<bool, Problem> {
     let wanted = request.parameters("include").iter().any(|include| include == "AVAILABILITY");
     if wanted && request.parameters("product").is_empty() {
@@ -240,7 +241,7 @@ async fn list_centers(request: RestRequest) -> Result<Response, Problem> {
         regions.is_empty() || regions.iter().any(|region| center["region"] == region.as_str())
     };
     let network = request.parameter("globalNetwork").is_some_and(|value| value == "false");
-    // Every data center has the global network.
+    // Every data center has the global network, so none lacks it.
     let centers = centers.filter(|center| wanted(center) && !network).collect();
     Ok(super::listed(&request.app, "dataCenters", centers))
 }
@@ -281,7 +282,7 @@ fn shown_center(request: &RestRequest, id: &str) -> Value {
     shown
 }
 
-/// The public templates of this service are those that its account has made public.
+/// Lists the public templates. On this service they are the ones that its account has made public.
 async fn list_public(request: RestRequest) -> Result<Response, Problem> {
     const MOST: usize = 100;
     let read = |conn: &Connection| objects::list::<Template>(conn, 0);

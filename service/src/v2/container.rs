@@ -1,4 +1,4 @@
-//! The container of a worker or a pod, as templates, endpoints and pods describe it.
+//! The container of a worker or a pod, as templates, endpoints and pods show it.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::problem::{Kind, Problem};
 use crate::resources::template::{PORT, Template, TemplateInput};
 use crate::rest::fields::Fields;
 
-/// The fields that a request may have, other than the image.
+/// Returns the settings that a request may have, except the image.
 pub(super) fn settings() -> Vec<Field> {
     let command = || list_of(text().like(NO_ZERO));
     vec![
@@ -24,12 +24,12 @@ pub(super) fn settings() -> Vec<Field> {
     ]
 }
 
-/// The image that a request may name.
+/// Returns the shape of the image in a request.
 pub(super) fn image() -> crate::description::shape::Shape {
     text().at_least(1).like(NOT_BLANK)
 }
 
-/// The fields of an answer.
+/// Returns the fields of an answer, for the description.
 pub(super) fn shown_fields() -> Vec<Field> {
     vec![
         must("image", text()),
@@ -43,7 +43,7 @@ pub(super) fn shown_fields() -> Vec<Field> {
     ]
 }
 
-/// The fields of a request.
+/// Reads the fields of a request.
 pub(super) fn read(fields: &mut Fields) -> Result<TemplateInput, Problem> {
     let input = TemplateInput {
         image_name: fields.text("image")?,
@@ -62,7 +62,7 @@ pub(super) fn read(fields: &mut Fields) -> Result<TemplateInput, Problem> {
     Ok(input)
 }
 
-/// Returns the fields of an answer.
+/// Returns the fields of an answer, with their values.
 pub(super) fn shown(template: &Template) -> Value {
     json!({
         "image": template.image_name,
@@ -76,7 +76,7 @@ pub(super) fn shown(template: &Template) -> Value {
     })
 }
 
-/// Refuses settings that a template has made larger than a body may be.
+/// Refuses settings that together with those of a template are larger than a body may be.
 pub(super) fn check_size(settings: &TemplateInput) -> Result<(), Problem> {
     let TemplateInput { env, docker_args, docker_entrypoint, docker_start_cmd, ports, .. } =
         settings;
@@ -96,7 +96,7 @@ pub(super) fn check_size(settings: &TemplateInput) -> Result<(), Problem> {
     Err(Problem::new(Kind::TooLarge, message))
 }
 
-/// Settings that were given, over those that were there before.
+/// Returns the given settings, completed by those from before.
 pub(super) fn over(given: TemplateInput, base: &Template) -> TemplateInput {
     let names_parts = given.docker_entrypoint.is_some() || given.docker_start_cmd.is_some();
     let part = |given: Option<Vec<String>>, base: &Vec<String>| {

@@ -1,5 +1,6 @@
-//! Paths under `/v2` that are neither an operation of version 2 nor of an endpoint. The router gives
-//! them to the job API, which would take the name of a group for an endpoint.
+//! The answer at paths under `/v2` that belong neither to an operation of version 2 nor to an
+//! endpoint. The router gives such paths to the job API, which would take the name of a group for
+//! the id of an endpoint.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,13 +16,13 @@ use crate::app::App;
 use crate::gate;
 use crate::problem::Problem;
 
-/// The groups of version 2, and their answer at other paths than those of their operations.
+/// The groups of version 2, and the answer at paths of theirs that are not an operation.
 struct Elsewhere {
     groups: BTreeSet<&'static str>,
     answer: TowerToHyperService<Router>,
 }
 
-/// Makes version 2 answer the requests below its groups that come to the job API.
+/// Adds a layer to the job API, which answers requests below a group of version 2.
 pub(super) fn layer(
     app: &Arc<App>,
     jobs: Router<Arc<App>>,
@@ -46,7 +47,7 @@ async fn divert(State(elsewhere): State<Arc<Elsewhere>>, request: Request, next:
 }
 
 impl Elsewhere {
-    /// Returns true if a path is below a group, or names nothing below an endpoint.
+    /// Returns true if a path is below a group, or has no part after the first one.
     fn has(&self, path: &str) -> bool {
         let mut parts = path.split('/').skip(2);
         let (first, second) = (parts.next().unwrap_or_default(), parts.next());

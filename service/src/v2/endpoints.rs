@@ -1,4 +1,5 @@
-//! `/v2/serverless`: endpoints with what their workers run. The template behind one is its own.
+//! `/v2/serverless`: endpoints with the settings of their workers, which are stored in a template
+//! that belongs to the endpoint.
 
 use axum::response::Response;
 use rusqlite::Connection;
@@ -30,7 +31,7 @@ use crate::workers::http_server::health_path;
 const TYPES: &[&str] = &["QUEUE", "LOAD_BALANCER"];
 const FLASHBOOT: &[&str] = &["OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT"];
 
-/// The execution timeout of an endpoint that is made without one.
+/// The execution timeout of an endpoint that is made without one, in milliseconds.
 const TIMEOUT_MS: i64 = 300_000;
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -257,7 +258,7 @@ async fn delete(request: RestRequest) -> Result<Response, Problem> {
     Ok(answer::deleted())
 }
 
-/// The fields of a request.
+/// The settings in a request.
 struct Asked {
     input: EndpointInput,
     container: TemplateInput,
@@ -298,7 +299,8 @@ impl Asked {
         Ok(Asked { input, container, template_id: fields.text("templateId")? })
     }
 
-    /// A load balancer counts requests; a queue that counts them has no idle timeout.
+    /// Checks the scaling of a request. A load balancer must scale by requests, and a queue that
+    /// scales by requests has no idle timeout.
     fn check_scaling(&self, is_queue: bool, old: Option<&Endpoint>) -> Result<(), Problem> {
         let refused = |why: &str| Err(Problem::new(Kind::Unprocessable, why));
         let before = old.map(|old| old.scaler_type.as_str());
@@ -360,7 +362,8 @@ fn read_gpu(mut gpu: Fields, input: &mut EndpointInput) -> Result<(), Problem> {
     Ok(())
 }
 
-/// `cpu3c-2-4`: the flavor, how many CPUs, how many gigabytes.
+/// Reads a CPU instance and returns its id, such as `cpu3c-2-4`: the flavor, the number of CPUs,
+/// the gigabytes of memory.
 fn instance(mut cpu: Fields) -> Result<String, Problem> {
     let flavor = cpu.text("id")?.unwrap_or_default();
     let count = cpu.integer("vcpuCount")?.unwrap_or(2);
@@ -378,7 +381,7 @@ fn flash_boot(text: &str) -> FlashBoot {
     }
 }
 
-/// A template that an endpoint can be made from.
+/// Returns the template with this id, if an endpoint can be made from it.
 fn serverless_template(tx: &Tx<'_>, id: &str) -> Result<Template, Problem> {
     let template: Template = objects::get(tx.conn, id)?;
     if !template.is_serverless {
@@ -388,7 +391,7 @@ fn serverless_template(tx: &Tx<'_>, id: &str) -> Result<Template, Problem> {
     Ok(template)
 }
 
-/// The template of one endpoint alone: what was given, over what was there.
+/// Makes the template that belongs to an endpoint: the given settings over those of the base.
 fn own_template(
     endpoint: &str,
     mut given: TemplateInput,
@@ -413,7 +416,7 @@ fn own_template(
     }
 }
 
-/// Volumes stand in different data centers.
+/// Refuses two volumes in one data center.
 fn check_volumes(tx: &Tx<'_>, ids: Option<&[String]>) -> Result<(), Problem> {
     let mut places: Vec<String> = Vec::new();
     for id in ids.unwrap_or_default() {
@@ -499,7 +502,7 @@ fn scaling_of(endpoint: &Endpoint) -> Value {
     json!({ "type": endpoint.scaler_type, value: resources::number(endpoint.scaler_value) })
 }
 
-/// Pools, and those of their types that the endpoint does not take.
+/// Returns the GPU pools of an endpoint, and the types in them that the endpoint excludes.
 fn gpu_of(endpoint: &Endpoint) -> Value {
     let pools = gpu::pools_of(&endpoint.gpu_type_ids);
     let excluded: Vec<_> = gpu::types_of(&pools)

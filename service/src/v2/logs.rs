@@ -1,4 +1,4 @@
-//! The output of a worker or a pod as server-sent events, until it is gone.
+//! The output of a worker or a pod as server-sent events, until the worker or pod is gone.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -31,24 +31,25 @@ use crate::rest::request::RestRequest;
 use crate::store::objects;
 use crate::workers::logs;
 
-/// The time between two looks for more.
+/// The time between two reads of the file.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The most bytes that one look reads.
+/// The most bytes of one read.
 const BLOCK: u64 = 256 << 10;
 
-/// A log that is being followed.
+/// A log that a client follows.
 struct Log {
     app: Arc<App>,
-    /// False as soon as nothing writes into it any more.
+    /// False as soon as nothing writes into the log any more; `None` if the writer was gone from
+    /// the start.
     alive: Option<Arc<AtomicBool>>,
     path: PathBuf,
-    /// The position in it, in bytes and in lines.
+    /// The number of bytes, and of lines, that were read so far.
     bytes: u64,
     line: u64,
-    /// Lines up to this one are not shown.
+    /// The number of lines at the beginning that are not shown.
     after: u64,
-    /// Nothing older is shown.
+    /// The time before which nothing is shown.
     since: String,
 }
 
@@ -66,7 +67,7 @@ pub(super) async fn follow(request: RestRequest) -> Result<Response, Problem> {
     let id = request.id.clone();
     request.app.store.read(move |conn: &Connection| objects::get::<Endpoint>(conn, &id)).await?;
     let worker = request.place(1);
-    // As the name of a file, anything else could lead elsewhere.
+    // Any other text could lead to another file.
     let is_id = ids::is_long(&request.id) && ids::is_long(worker);
     let path = logs::path(&request.app.options.data, &request.id, worker);
     let worker = living(&request);
@@ -88,14 +89,14 @@ pub(super) async fn follow_pod(request: RestRequest) -> Result<Response, Problem
     Ok(stream_of(&request, path, run.map(|run| Arc::clone(&run.alive))).await)
 }
 
-/// The log at this path, as the request wants it.
+/// Returns the answer with the log at this path, from the line that the request names.
 async fn stream_of(
     request: &RestRequest,
     path: PathBuf,
     alive: Option<Arc<AtomicBool>>,
 ) -> Response {
     if request.parameter("source").is_some_and(|source| source == "system") {
-        // What the service does with a worker stands in its own log.
+        // The service writes messages about a worker into its own log, so this log has none.
         return events(Body::empty());
     }
     let last = request.headers.get("last-event-id").and_then(|id| id.to_str().ok());
@@ -124,7 +125,7 @@ async fn count_lines(path: &PathBuf) -> u64 {
     bytes.split(|byte| *byte == b'\n').skip(1).count() as u64
 }
 
-/// The next events; nothing once its writer is gone and its log is at the end.
+/// Returns the next events; `None` at the end of a log whose writer is gone.
 async fn next(mut log: Log) -> Option<(Result<Bytes, Infallible>, Log)> {
     loop {
         let is_over = log.is_over();
@@ -145,10 +146,11 @@ impl Log {
         !lives || self.app.draining.is_cancelled()
     }
 
-    /// The lines that have come since the last look, as events.
+    /// Returns the lines since the last read as events.
     async fn read(&mut self) -> std::io::Result<String> {
         let mut file = File::open(&self.path).await?;
-        // Lines bear no time of their own: that of the file is the time of the last of them.
+        // Lines have no time of their own. The file's time, which is that of its last line, is used
+        // for all of them.
         let written = file.metadata().await?.modified()?;
         let written = written.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let time = iso(i64::try_from(written).unwrap_or(i64::MAX));

@@ -1,6 +1,7 @@
-//! Version 2 of the REST management API, under `/v2`, over the same objects as version 1: what one
-//! makes, the other shows. It shares its prefix with the job API, where the name of an endpoint
-//! stands in the place of a group; no endpoint can have the name of one.
+//! Version 2 of the REST management API, under `/v2`. It has the same objects as version 1: an
+//! object made in one version is shown in the other. The job API has the same prefix, with the id
+//! of an endpoint in the place of the name of a group. No id of an endpoint equals the name of a
+//! group.
 
 mod account;
 mod billing;
@@ -54,12 +55,13 @@ const ABOUT: ApiInfo = ApiInfo {
     problem_media: problem::MEDIA,
 };
 
-/// The most bytes of a body, also of one that a template has been merged into.
+/// The most bytes of a body, also after the settings of a template have been added.
 const BODY_MAX: usize = 102_400;
 
 const MANNER: RequestRules = RequestRules { refusal: Kind::Unprocessable, body_max: BODY_MAX };
 
-/// Groups of the real service that this one does not have yet, and what it says of them.
+/// The groups of the real service that this service does not have, each with the explanation in the
+/// answer.
 const ABSENT: &[(&str, &str)] = &[
     ("clusters", "This service has no clusters: all it has runs on one machine."),
     ("sandboxes", "This service has no sandboxes."),
@@ -82,7 +84,7 @@ fn operations() -> Vec<Operation> {
     groups.into_iter().flatten().collect()
 }
 
-/// The routes under `/v2` that are not of the job API.
+/// Returns the router of the paths under `/v2`, without those of the job API.
 pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     let operations = operations();
     let documents = description::documents(&ABOUT, &operations, app.base_url());
@@ -99,7 +101,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .merge(documents)
 }
 
-/// Adds to the job API the answer of version 2 at paths below its groups that lead nowhere.
+/// Adds to the job API the answer at paths below the groups of version 2 that are not an operation.
 pub(crate) fn beside(app: &Arc<App>, jobs: Router<Arc<App>>) -> Router<Arc<App>> {
     elsewhere::layer(app, jobs, groups(&operations()))
 }
@@ -113,19 +115,19 @@ async fn wrong_method() -> Problem {
     Problem::new(Kind::MethodNotAllowed, "The requested method is not allowed for this path.")
 }
 
-/// The answer of a create.
+/// Returns the answer of a create.
 fn created(value: &Value) -> Response {
     answer::json_response(axum::http::StatusCode::CREATED, value)
 }
 
-/// Adds the fields of one object to another.
+/// Adds the fields of the second object to the first one.
 fn extend(shown: &mut Value, more: Value) {
     if let (Some(shown), Value::Object(more)) = (shown.as_object_mut(), more) {
         shown.extend(more);
     }
 }
 
-/// A list under its name.
+/// Returns a list in a field of this name.
 fn listed(app: &App, name: &str, mut values: Vec<Value>) -> Response {
     answer::present(app, &mut values);
     answer::shown(app, json!({ name: values }))
@@ -135,7 +137,8 @@ fn listed(app: &App, name: &str, mut values: Vec<Value>) -> Response {
 mod tests {
     use super::*;
 
-    /// An endpoint with the name of a group could not be called.
+    /// No name of a group can be the id of an endpoint; requests to such an endpoint would get the
+    /// answers of the group.
     #[test]
     fn no_endpoint_has_the_name_of_a_group() {
         let absent = ABSENT.iter().map(|(group, _)| *group);

@@ -1,4 +1,4 @@
-//! Problems as version 2 answers them: `application/problem+json` (RFC 9457).
+//! The problems of version 2: `application/problem+json` (RFC 9457).
 
 use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -11,7 +11,7 @@ use crate::problem::Problem;
 /// The media type of a problem.
 pub(super) const MEDIA: &str = "application/problem+json";
 
-/// The form of a problem.
+/// Returns the shape of a problem.
 pub(super) fn shape() -> Shape {
     let problem = object([
         must("title", text()),
@@ -22,7 +22,7 @@ pub(super) fn shape() -> Shape {
     named("ErrorResponse", problem)
 }
 
-/// An answer in which a problem has this form.
+/// Returns an answer in which a problem has the form of version 2. Other answers stay as they are.
 pub(crate) fn dressed(response: Response) -> Response {
     let Some(problem) = response.extensions().get::<Problem>().cloned() else { return response };
     let (mut parts, _) = response.into_parts();

@@ -12,10 +12,10 @@ use crate::rest::answer;
 use crate::rest::request::RestRequest;
 use crate::store::objects;
 
-/// The longest key or value.
+/// The most characters of a key or a value.
 const TEXT_MAX: usize = 191;
 
-/// The most objects that can be named at once.
+/// The most objects in one request.
 const RESOURCES_MAX: usize = 100;
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -98,7 +98,7 @@ async fn detach(request: RestRequest) -> Result<Response, Problem> {
     Ok(answer::deleted())
 }
 
-/// The object that the path names.
+/// Returns the object that the path names.
 fn tagged(request: &RestRequest) -> Result<Tagged, Problem> {
     let (kind, id) = (request.place(1), request.place(2));
     if KINDS.contains(&kind) {

@@ -80,7 +80,7 @@ pub(super) fn template_shape() -> Shape {
 
 async fn create(request: RestRequest) -> Result<Response, Problem> {
     let mut input = input(request.fields()?)?;
-    // What was not asked for is not there: other versions of the API fill these.
+    // Settings that are left out are none in this version; in other APIs they have defaults.
     input.ports.get_or_insert_default();
     input.volume_in_gb.get_or_insert(0);
     input.start_ssh.get_or_insert(true);
@@ -95,7 +95,7 @@ async fn list(request: RestRequest) -> Result<Response, Problem> {
     let stale_ms = request.stale_ms;
     let read = move |conn: &Connection| objects::list::<Template>(conn, stale_ms);
     let mut templates = request.app.store.read(read).await?;
-    // Those that belong to an endpoint are shown as its settings.
+    // A template that belongs to an endpoint is shown as the endpoint's settings, not here.
     templates.retain(|template| template.bound_endpoint_id.is_none());
     Ok(super::listed(&request.app, "templates", templates.iter().map(shown).collect()))
 }

@@ -100,7 +100,7 @@ async fn update(request: RestRequest) -> Result<Response, Problem> {
     let (name, size) = (fields.text("name")?, fields.integer("size")?);
     let write = move |tx: &Tx<'_>| {
         let current = objects::get::<Volume>(tx.conn, &id)?.size;
-        // The size that it has already is no growth, and no fault either.
+        // Giving the present size is not an increase, but it is allowed.
         let size = size.filter(|size| *size != current);
         volume::update(tx, &id, VolumeInput { name, size, ..VolumeInput::default() })
     };

@@ -1,4 +1,4 @@
-//! The workers of an endpoint, and the versions that they run.
+//! The workers of an endpoint, and its releases.
 
 use std::sync::Arc;
 
@@ -133,7 +133,7 @@ async fn list(request: RestRequest) -> Result<Response, Problem> {
     Ok(answer::shown(&request.app, shown))
 }
 
-/// A worker, unless it is about to end and has nothing to do.
+/// Returns a worker as JSON; `None` if it is about to end and has no job.
 fn shown(worker: &Worker, endpoint: &Endpoint, image: Option<&str>) -> Option<Value> {
     let status = {
         let state = worker.state();
@@ -151,7 +151,7 @@ fn shown(worker: &Worker, endpoint: &Endpoint, image: Option<&str>) -> Option<Va
         "isStale": !is_current,
         "version": worker.version,
         "gpuCount": if endpoint.compute_type == "CPU" { 0 } else { endpoint.gpu_count },
-        // What an older version ran is not known any more.
+        // The image of an older version is not known any more.
         "image": image.filter(|_| is_current),
         "uptimeSeconds": (now_ms() - worker.started_at).max(0) / 1000,
         "gpuTypeId": endpoint.gpu_type_ids.first(),
@@ -205,7 +205,7 @@ fn shown_release(release: &Release, workers: usize) -> Value {
     })
 }
 
-/// The worker of an endpoint, while it lives.
+/// Returns the live worker that the path names; `None` if the endpoint has no such worker.
 pub(super) fn living(request: &RestRequest) -> Option<Arc<Worker>> {
     let worker = request.app.fleet.worker(request.place(1))?;
     (worker.endpoint == request.id).then_some(worker)

@@ -1,10 +1,10 @@
-//! Workers and pods in containers: the command line that runs what a template says in its image.
+//! Workers and pods in containers: the command line that runs a template's image with its command.
 //!
-//! The service starts the client of a container engine where it would start the command itself: the
-//! client passes output, signals and the exit status on. A container has the network of this
-//! machine, so that the addresses of the service hold inside it. It is removed by the guard when the
-//! client has ended, however it ended; by the service when the guard was killed; and by the next start
-//! when both were.
+//! The service starts the client of a container engine in the place of the command. The client
+//! passes output, signals and the exit status on. A container has the network of this machine, so
+//! the addresses of the service are valid in it. The guard removes the container after the client
+//! has ended in any way. If the guard was killed, the service removes it; if the service was killed
+//! too, its next start does.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -23,34 +23,34 @@ use crate::resources::template::Template;
 /// The time for an engine to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The label that tells of which data folder a container is.
+/// The label that contains the path of the container's data folder.
 const LABEL: &str = "plumb.data";
 
-/// The beginnings of the variables that tell the clients of engines what to do.
+/// The prefixes of the variables that configure the clients of engines.
 const CLIENT_VARIABLES: &[&str] = &["DOCKER_", "CONTAINER", "BUILDKIT_", "PODMAN_"];
 
-/// Why no container can be run.
+/// The reason for which containers cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// There is no such program.
+    /// The program is not on `PATH`.
     #[error("{name} is not on PATH: install it, or leave --runtime away")]
     Missing {
         /// The program.
         name: String,
     },
-    /// The program is the client of an engine that does not answer.
+    /// The program is on `PATH`, but its engine does not answer.
     #[error("{name} is on PATH but its engine does not answer: {answer}")]
     NoAnswer {
         /// The program.
         name: String,
-        /// The words of the program.
+        /// The last line that the program printed.
         answer: String,
     },
 }
 
 /// A container engine that answers.
 pub(crate) struct Engine {
-    /// The path of its client.
+    /// The path of the engine's client.
     client: PathBuf,
     label: OsString,
 }
@@ -59,16 +59,17 @@ pub(crate) struct Engine {
 pub(crate) struct Container<'a> {
     /// The id of the worker or the pod.
     pub(crate) id: &'a str,
-    /// The image, with the entrypoint and the command where these are not empty.
+    /// The template with the image. Its entrypoint and command replace those of the image if they
+    /// are not empty.
     pub(crate) template: &'a Template,
     pub(crate) mounts: Vec<Mount>,
-    /// The processors that it may use; all of them if not set.
+    /// The number of processors that the container may use; `None` means all.
     pub(crate) processors: Option<i64>,
     pub(crate) limits: WorkerLimits,
 }
 
 impl Engine {
-    /// Finds the client of an engine, and asks the engine whether it is there.
+    /// Finds the client of an engine, and checks that the engine answers.
     pub(crate) async fn connect(name: &OsStr, data: &Path) -> Result<Engine, EngineError> {
         let shown = || name.display().to_string();
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -84,8 +85,8 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Removes the containers of a service over the same data folder that was killed together with
-    /// their guards. Returns how many there were.
+    /// Removes the containers of this data folder that were left when a service and their guards
+    /// were killed. Returns their number.
     pub(crate) async fn remove_leftovers(&self) -> Result<usize, String> {
         let mut filter = OsString::from("label=");
         filter.push(&self.label);
@@ -98,16 +99,16 @@ impl Engine {
         Ok(ids.len())
     }
 
-    /// Returns the command that runs a container until it ends, and adds the one that removes it to
-    /// the environment of the guard. Values of variables stand in the environment of the client
-    /// only, where no list of processes shows them.
+    /// Returns the command that runs a container until it ends. Adds the command that removes the
+    /// container to the environment of the guard. The values of variables are only in the
+    /// environment of the client, where no list of processes shows them.
     pub(crate) fn run(
         &self,
         container: &Container<'_>,
         environment: &mut Environment,
     ) -> std::io::Result<Vec<OsString>> {
         let mut line: Vec<OsString> = vec![self.client.clone().into()];
-        // Who removes a container has asked it to end before.
+        // A container is removed only after it was asked to end, so no further time is needed.
         let fixed = ["run", "--rm", "--init", "--network", "host", "--stop-timeout", "0", "--name"];
         line.extend(fixed.map(OsString::from));
         line.extend([name(container.id).into(), "--label".into(), self.label.clone()]);
@@ -133,7 +134,8 @@ impl Engine {
         Ok(line)
     }
 
-    /// Removes the container of a worker or a pod whose guard was killed. Returns why it cannot.
+    /// Removes the container of a worker or a pod whose guard was killed. The error is the answer
+    /// of the engine.
     pub(crate) async fn remove_left(
         &self,
         id: &str,
@@ -146,7 +148,8 @@ impl Engine {
         self.ask(&["rm".as_ref(), "--force".as_ref(), name(id).as_ref()]).await.map(drop)
     }
 
-    /// Runs the client, and returns its output, or the last line of what it says of its failure.
+    /// Runs the client, and returns its output. The error is the last line of the client's error
+    /// output.
     async fn ask(&self, arguments: &[&OsStr]) -> Result<String, String> {
         let mut command = Command::new(&self.client);
         command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
@@ -164,7 +167,7 @@ impl Engine {
     }
 }
 
-/// The options that hold a container to limits.
+/// Returns the options that limit a container.
 fn limits(limits: &WorkerLimits) -> Vec<OsString> {
     let memory = limits.memory.map(|bytes| ["--memory".to_owned(), bytes.to_string()]);
     let files = limits.files.map(|most| ["--ulimit".to_owned(), format!("nofile={most}:{most}")]);
@@ -173,12 +176,13 @@ fn limits(limits: &WorkerLimits) -> Vec<OsString> {
     [memory, files, time].into_iter().flatten().flatten().map(OsString::from).collect()
 }
 
-/// The name of the container of a worker or a pod.
+/// Returns the name of the container of a worker or a pod.
 fn name(id: &str) -> String {
     format!("plumb-{id}")
 }
 
-/// The path of a program: as it is given, or in one of the folders of a `PATH`.
+/// Returns the path of a program: the given one, or one in a folder of `path`; `None` if there is
+/// no such file.
 fn find(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
     let given = Path::new(name);
     if given.components().count() > 1 {
@@ -187,7 +191,8 @@ fn find(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(path).map(|folder| folder.join(name)).find(|program| program.is_file())
 }
 
-/// The names of the variables of a container: all but those that its client has from the service.
+/// Returns the names of the variables of a container: all except those that the client inherits
+/// from the service.
 fn variables(environment: &[(OsString, OsString)]) -> std::io::Result<BTreeSet<&OsString>> {
     let is_of_client = |name: &OsString, value: &OsString| {
         let is_inherited = INHERITED.iter().any(|inherited| name == inherited);

@@ -1,10 +1,10 @@
-//! The workers of an endpoint by what they do.
+//! The number of an endpoint's workers in each condition.
 
 use std::sync::Arc;
 
 use super::worker::{Phase, Worker};
 
-/// The numbers of workers.
+/// The number of workers in each condition.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) idle: usize,
@@ -15,7 +15,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Counts workers that live.
+    /// Counts live workers.
     pub(super) fn of(workers: &[Arc<Worker>]) -> Counts {
         let mut counts = Counts::default();
         for worker in workers {

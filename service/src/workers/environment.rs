@@ -1,4 +1,4 @@
-//! The command and the environment of a worker: what the service's worker SDK expects to find.
+//! The command and the environment of a worker, as the service's worker SDK expects them.
 
 use std::ffi::OsString;
 
@@ -12,8 +12,8 @@ use crate::options::Options;
 use crate::resources::endpoint::Endpoint;
 use crate::resources::template::Template;
 
-/// What a worker inherits from the service, and a service that a command starts from the command;
-/// everything else would be a leak.
+/// The variables that a worker inherits from the service, and that a service inherits from the
+/// command that starts it. No other variable is passed on, because it could be a secret.
 pub const INHERITED: &[&str] = &[
     "PATH",
     "HOME",
@@ -30,7 +30,8 @@ pub const INHERITED: &[&str] = &[
     "VIRTUAL_ENV",
 ];
 
-/// The command of a worker or a pod: the template's entrypoint and command, else the echo worker.
+/// Returns the command of a worker or a pod: the template's entrypoint and command, else the echo
+/// worker.
 pub(crate) fn command(template: Option<&Template>, options: &Options) -> Vec<OsString> {
     let parts = template.map(|template| {
         template.docker_entrypoint.iter().chain(&template.docker_start_cmd).map(OsString::from)
@@ -39,10 +40,10 @@ pub(crate) fn command(template: Option<&Template>, options: &Options) -> Vec<OsS
     if command.is_empty() { options.echo_worker.clone() } else { command }
 }
 
-/// The variables of a process, in the order in which the later replace the earlier.
+/// The variables of a process. A later one replaces an earlier one of the same name.
 pub(crate) type Environment = Vec<(OsString, OsString)>;
 
-/// The environment of a worker.
+/// Returns the environment of a worker.
 pub(super) fn environment(
     wanted: &Wanted,
     worker: &Worker,
@@ -64,8 +65,8 @@ pub(super) fn environment(
     Ok(all)
 }
 
-/// Puts an environment together: what is inherited, what the user set, what the service sets, and
-/// the folders.
+/// Returns an environment: the inherited variables, then the user's, then the service's, then those
+/// of the folders.
 pub(crate) fn assemble<'a, N: Into<OsString>>(
     own: impl Iterator<Item = (&'a String, &'a String)>,
     fixed: impl IntoIterator<Item = (N, String)>,
@@ -86,8 +87,8 @@ pub(crate) fn assemble<'a, N: Into<OsString>>(
     Ok(all)
 }
 
-/// The variables of the worker protocol. The token stands in the addresses too: the SDK prefers
-/// a key from its own configuration file to the one that it is given here.
+/// Returns the variables of the worker protocol. The token is in the addresses too, because the SDK
+/// prefers a key from its own configuration file to the key that it gets here.
 fn channel(
     wanted: &Wanted,
     worker: &Worker,
@@ -97,13 +98,14 @@ fn channel(
     let endpoint = &wanted.endpoint;
     let query = format!("gpu={}&token={}", gpu(endpoint).replace(' ', "+"), worker.token);
     let channel = format!("{base}/{}", endpoint.id);
-    // The SDK divides by 1000 as an integer, and 0 would be a busy loop.
+    // The SDK divides this by 1000 as an integer, and a quotient of 0 would make it ping without a
+    // pause.
     let interval = options.timing.ping_interval.as_millis().max(1000);
     vec![
         ("RUNPOD_WEBHOOK_GET_JOB", format!("{channel}/job-take/$ID?{query}")),
         ("RUNPOD_WEBHOOK_POST_OUTPUT", format!("{channel}/job-done/$RUNPOD_POD_ID/$ID?{query}")),
         ("RUNPOD_WEBHOOK_POST_STREAM", format!("{channel}/job-stream/$RUNPOD_POD_ID/$ID?{query}")),
-        // The SDK makes its own query string for pings: the token stands in the header there.
+        // The SDK writes its own query string for pings, so the token is sent in the header.
         ("RUNPOD_WEBHOOK_PING", format!("{channel}/ping/$RUNPOD_POD_ID")),
         ("RUNPOD_PING_INTERVAL", interval.to_string()),
         ("RUNPOD_AI_API_KEY", worker.token.clone()),
@@ -111,7 +113,7 @@ fn channel(
     ]
 }
 
-/// The variables that tell a worker who it is and what it has.
+/// Returns the variables that tell a worker its own id, its endpoint, and its equipment.
 fn identity(wanted: &Wanted, worker: &Worker) -> Vec<(&'static str, String)> {
     let endpoint = &wanted.endpoint;
     vec![

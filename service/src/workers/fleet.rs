@@ -1,4 +1,5 @@
-//! All workers of the service: which there are, which there should be, and what is done about it.
+//! All workers of the service: the live ones, the wanted number of them, and the code that starts
+//! and ends them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ffi::OsString;
@@ -28,47 +29,49 @@ use crate::resources::secret;
 use crate::resources::template::Template;
 use crate::store::{Tx, objects};
 
-/// Reading the endpoints takes at most one part in so many of the time.
+/// After the endpoints were read, they are not read again for so many times the time that it took.
 const RELOAD_SHARE: u32 = 10;
 
-/// The most logs that are kept of the workers of one endpoint.
+/// The most workers of an endpoint whose logs are kept.
 const LOGS_MAX: usize = 50;
 
-/// The longest pause after crashes, in units of the first.
+/// The longest pause after crashes, as a multiple of the first one.
 const PAUSE_MAX: u32 = 60;
 
-/// How long a job that has ended may run on in its worker before the worker is killed.
+/// The time for a worker to stop a job that has ended, before the worker is killed.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
-/// An endpoint that should have workers, with what they run.
+/// An endpoint with the template of its workers, as it was last read from the store.
 pub(crate) struct Wanted {
     pub(crate) endpoint: Endpoint,
     pub(crate) template: Option<Template>,
 }
 
 impl Wanted {
-    /// The value of a variable that the endpoint sets, else the template.
+    /// Returns the value of a variable that the endpoint sets, else the template.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         let of_template = || self.template.as_ref()?.env.get(name);
         self.endpoint.env.get(name).or_else(of_template).map(String::as_str)
     }
 }
 
-/// All workers.
+/// All workers of the service.
 #[derive(Default)]
 pub(crate) struct Fleet {
     state: Mutex<State>,
-    /// Set when endpoints or templates have changed.
+    /// True if endpoints or templates have changed since they were read.
     stale: AtomicBool,
-    /// Not before this the endpoints are read again: the more there are, the longer it takes.
+    /// The time before which the endpoints are not read again: reading takes the longer the more
+    /// there are.
     next_reload: Mutex<Option<Instant>>,
-    /// True if workers can have mounts of their own; found out when the first of them needs some.
+    /// True if workers can have mounts of their own. Determined when the first worker needs a
+    /// mount.
     can_mount: OnceLock<bool>,
-    /// The links that stand in for mounts.
+    /// The links that replace mounts on a machine without mount namespaces.
     links: Mutex<Vec<PathBuf>>,
-    /// Rung whenever a worker has gone.
+    /// Notified whenever a worker is gone.
     gone: Notify,
-    /// Rung whenever a worker begins or ceases to take requests.
+    /// Notified whenever a worker starts or stops taking requests.
     pub(crate) rotation: Notify,
 }
 
@@ -77,13 +80,13 @@ struct State {
     wanted: BTreeMap<String, Arc<Wanted>>,
     workers: BTreeMap<String, Arc<Worker>>,
     crashes: HashMap<String, Crashes>,
-    /// The endpoints that always have workers.
+    /// The endpoints with a least number of workers above 0.
     always_on: Vec<String>,
-    /// The latest workers of each endpoint, those that are gone too: their logs remain.
+    /// The latest workers of each endpoint, including ended ones, whose logs are kept.
     ever: HashMap<String, VecDeque<String>>,
 }
 
-/// What went wrong lately with the workers of an endpoint.
+/// The crashes of an endpoint's workers in a row, and the end of the pause after them.
 #[derive(Clone, Copy)]
 struct Crashes {
     count: u32,
@@ -91,35 +94,37 @@ struct Crashes {
 }
 
 impl Fleet {
-    /// The fleet looks at the store with its next tick.
+    /// Makes the next tick read the endpoints from the store.
     pub(crate) fn endpoints_changed(&self) {
         self.stale.store(true, SeqCst);
     }
 
-    /// The worker of this endpoint with this id, if the token is its own.
+    /// Returns the worker of this endpoint with this id, if one of the tokens is its own.
     pub(crate) fn known(&self, endpoint: &str, id: &str, tokens: &[&str]) -> Option<Arc<Worker>> {
         let worker = self.state().workers.get(id).map(Arc::clone)?;
         let own = |token: &&str| same(token.as_bytes(), worker.token.as_bytes());
         (worker.endpoint == endpoint && tokens.iter().any(own)).then_some(worker)
     }
 
-    /// The worker with this id, to be told of its jobs.
+    /// Returns the worker with this id; `None` if it does not live.
     pub(crate) fn worker(&self, id: &str) -> Option<Arc<Worker>> {
         self.state().workers.get(id).map(Arc::clone)
     }
 
-    /// An endpoint with what its workers run, as they were read last.
+    /// Returns an endpoint with its template, as they were last read; `None` if it is not known.
     pub(crate) fn wanted(&self, endpoint: &str) -> Option<Arc<Wanted>> {
         self.state().wanted.get(endpoint).map(Arc::clone)
     }
 
-    /// The requests that the workers of an endpoint work at, or those of all for `None`.
+    /// Returns the number of requests that the workers of an endpoint handle; of all workers for
+    /// `None`.
     pub(crate) fn requests(&self, endpoint: Option<&str>) -> usize {
         let workers = endpoint.map_or_else(|| self.all(), |id| self.workers_of(id));
         workers.iter().map(|worker| worker.state().requests).sum()
     }
 
-    /// The execution timeout of an endpoint's jobs that bring none; `None` is no limit.
+    /// Returns the execution timeout for the jobs of an endpoint that have none of their own, in
+    /// milliseconds; `None` means no limit.
     pub(crate) fn timeout_ms(&self, endpoint: &str) -> Option<i64> {
         let state = self.state();
         let set =
@@ -127,7 +132,7 @@ impl Fleet {
         Some(set.unwrap_or(TIMEOUT_DEFAULT_MS)).filter(|ms| *ms > 0)
     }
 
-    /// The workers of an endpoint as the management APIs show them.
+    /// Returns the workers of an endpoint as the management APIs show them.
     pub(crate) fn pods(&self, endpoint: &str) -> Vec<WorkerPod> {
         let workers = self.workers_of(endpoint);
         let shown = |worker: &Arc<Worker>| WorkerPod {
@@ -137,8 +142,8 @@ impl Fleet {
         workers.iter().map(shown).collect()
     }
 
-    /// Returns true if workers can have mounts of their own. Else the first volume is linked to its path,
-    /// if nothing else is there.
+    /// Returns true if workers can have mounts of their own. If not, links the first volume to its
+    /// path, unless something else has that path.
     pub(crate) fn can_mount(&self, app: &App, places: &Places) -> bool {
         let can = *self.can_mount.get_or_init(|| {
             let can = probe(&app.options.worker_guard);
@@ -156,7 +161,7 @@ impl Fleet {
         can
     }
 
-    /// What the workers of an endpoint do.
+    /// Returns the number of an endpoint's workers in each condition.
     pub(crate) fn counts(&self, endpoint: &str) -> Counts {
         let mut counts = Counts::of(&self.workers_of(endpoint));
         let crashes = self.state().crashes.get(endpoint).copied();
@@ -167,17 +172,18 @@ impl Fleet {
         counts
     }
 
-    /// Takes the latest workers of an endpoint that is gone out of what is remembered.
+    /// Removes and returns the remembered workers of a deleted endpoint.
     pub(crate) fn take_past_workers(&self, endpoint: &str) -> Vec<String> {
         self.state().ever.remove(endpoint).unwrap_or_default().into()
     }
 
-    /// A job of a worker went well: earlier crashes count no more.
+    /// Forgets the crashes of an endpoint's workers, so that the next worker starts without a
+    /// pause.
     pub(crate) fn forget_crashes(&self, endpoint: &str) {
         self.state().crashes.remove(endpoint);
     }
 
-    /// Looks after all workers once: replaces, starts, retires, kills.
+    /// Goes through all workers once: replaces, starts, retires and kills them as needed.
     pub(crate) async fn tick(&self, app: &Arc<App>) -> Result<(), Problem> {
         let due = self.next_reload.lock().unwrap_or_else(PoisonError::into_inner).take();
         let may_reload = due.is_none_or(|due| due <= Instant::now());
@@ -195,7 +201,8 @@ impl Fleet {
             pressed.extend(app.balancer.pressed());
             let state = self.state();
             let staffed = state.workers.values().map(|worker| &worker.endpoint);
-            // Most endpoints of a large account have neither workers nor jobs.
+            // Other endpoints have neither workers nor jobs, and need nothing. In a large account
+            // they are most.
             let ids: BTreeSet<&String> = staffed.chain(&state.always_on).chain(&pressed).collect();
             ids.into_iter().filter_map(|id| state.wanted.get(id)).map(Arc::clone).collect()
         };
@@ -205,7 +212,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Ends all workers at once and waits until they are gone.
+    /// Kills all workers, and waits until they are gone.
     pub(crate) async fn end(&self) {
         let deadline = Instant::now() + Duration::from_secs(5);
         self.state().wanted.clear();
@@ -229,7 +236,7 @@ impl Fleet {
         }
     }
 
-    /// A worker's process has ended.
+    /// Removes a worker whose process has ended, and counts the end as a crash if it was one.
     pub(crate) fn gone(&self, app: &App, worker: &Worker, ended: Option<ExitStatus>) {
         app.meter.count_worker(worker);
         let (asked, was_busy, leaving) = {
@@ -260,11 +267,12 @@ impl Fleet {
         app.queue.projection.scale.notify_one();
     }
 
-    /// Reads which endpoints there are.
+    /// Reads all endpoints with their templates from the store.
     async fn reload(&self, app: &App) -> Result<(), Problem> {
         let read = |conn: &rusqlite::Connection| {
-            // Before the templates: one that changes in between is then newer than the version says,
-            // which replaces its workers once more. Older, it would run on under the new version.
+            // Endpoints are read before templates. If a template changes between the two reads, its
+            // workers get the new settings under the old version, and are replaced once more. In
+            // the other order they would keep the old settings under the new version.
             let endpoints = objects::list::<Endpoint>(conn, 0)?;
             let templates = objects::list::<Template>(conn, 0)?;
             let templates: HashMap<String, Template> =
@@ -292,9 +300,10 @@ impl Fleet {
         Ok(())
     }
 
-    /// Ends workers that are silent, that nobody wants, that run what has ended.
+    /// Kills workers that are silent, or whose endpoint is gone, and looks after the jobs of the
+    /// others.
     async fn look_after(&self, app: &Arc<App>) -> Result<(), Problem> {
-        // Most endpoints have no worker, and only those that have one are looked at.
+        // Only endpoints with workers are looked at, because most have none.
         let workers: Vec<(Arc<Worker>, Option<Arc<Wanted>>)> = {
             let state = self.state();
             let with_wanted = |worker: &Arc<Worker>| {
@@ -325,8 +334,9 @@ impl Fleet {
         Ok(())
     }
 
-    /// Puts jobs back that a worker does not name, and ends a worker that does not stop one.
-    /// With `forced` a worker that shall go may not finish its jobs for ever.
+    /// Puts the jobs back into the queue that a worker does not name any more, and kills a worker
+    /// that does not stop a job. With `forced`, a worker that shall end has only a limited time to
+    /// finish its jobs.
     async fn look_after_jobs(
         &self,
         app: &Arc<App>,
@@ -346,7 +356,7 @@ impl Fleet {
             let timing = &app.options.timing;
             let retires = |limit| state.retiring_since.is_some_and(|since| since.elapsed() > limit);
             let overdue = retires(timing.worker_stop);
-            // A connection that both ends keep open would keep the worker for ever.
+            // A connection that client and worker keep open would keep the worker for ever.
             let serves_too_long =
                 worker.server.get().is_some() && retires(timing.request + timing.worker_stop);
             let forced = forced || state.phase == Phase::Ending;
@@ -357,7 +367,8 @@ impl Fleet {
         }
         for id in unnamed {
             let (queue, lost, job) = (app.queue.clone(), worker.id.clone(), id.clone());
-            // What the store does not take is tried again with the next tick: the worker has it still.
+            // If the store fails, the next tick tries again: the job is still among the worker's
+            // jobs.
             let cutoff = Cutoff::Lost("it no longer names the job".to_owned());
             let write = move |tx: &Tx<'_>| queue.requeue_one(tx, &lost, &job, &cutoff);
             if let Some(job) = app.store.write(write).await? {
@@ -371,13 +382,13 @@ impl Fleet {
         Ok(())
     }
 
-    /// Brings the number of workers of one endpoint to what is wanted.
+    /// Starts or retires workers until an endpoint has the wanted number.
     async fn scale(&self, app: &Arc<App>, wanted_here: Arc<Wanted>) -> Result<(), Problem> {
         let endpoint = &wanted_here.endpoint;
         let workers = self.workers_of(&endpoint.id);
         let mut tally = app.queue.projection.tally(&endpoint.id);
         if endpoint.is_balanced() {
-            // Requests call for workers whether they wait for one or not.
+            // Running requests count as well as waiting ones.
             let requests = app.balancer.waiting(&endpoint.id) + self.requests(Some(&endpoint.id));
             tally.pressing = i64::try_from(requests).unwrap_or(i64::MAX);
         }
@@ -388,7 +399,8 @@ impl Fleet {
         let live: Vec<_> = workers.iter().filter(stays).collect();
         let busy = live.iter().filter(|worker| worker.state().is_busy()).count();
         if tally.in_queue > 0 {
-            // A job whose taker vanished at the last moment has rung for nobody.
+            // The notification for a queued job may have gone to a worker that was lost at that
+            // moment.
             app.queue.projection.endpoint(&endpoint.id).queued.notify_one();
         }
         let is_queue = !endpoint.is_balanced();
@@ -435,12 +447,12 @@ impl Fleet {
         state.crashes.get(endpoint).is_some_and(|crashes| crashes.until > Instant::now())
     }
 
-    /// Every worker.
+    /// Returns every worker.
     pub(crate) fn all(&self) -> Vec<Arc<Worker>> {
         self.state().workers.values().map(Arc::clone).collect()
     }
 
-    /// The workers of an endpoint, in the order of their ids.
+    /// Returns the workers of an endpoint, in the order of their ids.
     pub(crate) fn workers_of(&self, endpoint: &str) -> Vec<Arc<Worker>> {
         let state = self.state();
         state
@@ -456,7 +468,7 @@ impl Fleet {
     }
 }
 
-/// Asks a process like that of a worker whether it can have mounts of its own.
+/// Runs a guard process to test whether workers can have mounts of their own.
 fn probe(guard: &[OsString]) -> bool {
     let Some((program, arguments)) = guard.split_first() else { return false };
     let mut asked = std::process::Command::new(program);
@@ -464,8 +476,8 @@ fn probe(guard: &[OsString]) -> bool {
     asked.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// Retires workers that are too many: above the maximum at once, else those that were idle for
-/// longer than the endpoint allows. Those that have been idle longest go first.
+/// Retires surplus workers: above the maximum at once, else those that were idle for longer than
+/// the endpoint allows. The worker that has been idle longest goes first.
 fn retire_surplus(endpoint: &Endpoint, live: &[&Arc<Worker>], wanted: i64) {
     let idle_limit = Duration::from_secs(u64::try_from(endpoint.idle_timeout).unwrap_or(0));
     let count = |count: i64| usize::try_from(count).unwrap_or(0);

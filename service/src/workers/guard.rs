@@ -1,14 +1,15 @@
-//! The guard between the service and a worker: no worker outlives the service.
+//! The guard: a process between the service and a worker, which ensures that no worker outlives the
+//! service.
 //!
-//! The service starts each worker through a guard and holds a pipe to it. When the service ends,
-//! however it ends, the system closes the pipe, and the guard kills the worker with everything
-//! that it started. When the guard itself is killed, the system kills the worker (on Linux).
+//! The service starts each worker through a guard and holds a pipe to the guard. When the service
+//! ends in any way, the system closes the pipe, and the guard kills the worker with everything that
+//! it started. When the guard itself is killed, the system kills the worker (on Linux).
 //!
 //! ```text
 //! service ──pipe──> guard (own group) ──> worker (own group) ──> whatever it starts
 //! ```
 //!
-//! Over the pipe comes `t` to ask the worker to end (SIGTERM); the end of the pipe means: now.
+//! The byte `t` in the pipe asks the worker to end (SIGTERM). The end of the pipe kills it.
 
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
@@ -20,28 +21,27 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{limits, mounts};
 
-/// What the service writes to ask the worker to end.
+/// The byte that the service writes to ask the worker to end.
 pub(crate) const TERMINATE: &[u8] = b"t";
 
-/// Marks the second of the two processes: the one that becomes the worker.
+/// The argument that marks the second of the two processes, which becomes the worker.
 const EXEC: &str = "--exec";
 
-/// Asks whether workers can have mounts of their own.
+/// The argument that makes the guard test whether workers can have mounts of their own.
 pub(crate) const CAN_MOUNT: &str = "--can-mount";
 
-/// The variable by which the guard learns of a command to run after its worker. The worker does not
-/// see it.
+/// The variable with a command that the guard runs after its worker. The worker does not see it.
 pub(crate) const AFTER: &str = "PLUMB_AFTER";
 
-/// The number of tries of that command, and the pause after each.
+/// The number of tries of that command, and the pause after each try.
 const AFTER_TRIES: u32 = 5;
 const AFTER_PAUSE: Duration = Duration::from_millis(100);
 
-/// What a shell says of a command that it cannot start.
+/// The exit status that shells have for a command that they cannot start.
 const CANNOT_START: u8 = 127;
 
-/// The whole life of a guard process. `arguments` are the worker's command, as they stand after
-/// the command line in [`crate::Options::worker_guard`].
+/// Runs a guard process to its end. `arguments` are the worker's command, which follows the command
+/// line in [`crate::Options::worker_guard`].
 pub fn worker_guard_main(arguments: Vec<OsString>) -> ExitCode {
     if arguments.first().is_some_and(|first| first == EXEC) {
         return become_worker(arguments);
@@ -54,7 +54,8 @@ pub fn worker_guard_main(arguments: Vec<OsString>) -> ExitCode {
     let group = Pid::from_child(&child);
     std::thread::spawn(move || obey(group));
     let code = wait(child);
-    // What the worker left behind goes with it. An engine may need a process of these to remove a container.
+    // Kills the processes that the worker has left in its group. Those that it has detached are
+    // killed after the command below: an engine may need one of them to remove a container.
     let _gone = kill_process_group(group, Signal::KILL);
     if let Some(after) = std::env::var_os(AFTER) {
         run_after(&after);
@@ -63,8 +64,8 @@ pub fn worker_guard_main(arguments: Vec<OsString>) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Runs a command, a JSON list of its words, and waits for its end. It is tried again where it fails: an engine
-/// refuses to remove a container that is just ending.
+/// Runs a command, a JSON list of its words, and waits for its end. A failed command is tried
+/// again, because an engine refuses to remove a container that is just ending.
 fn run_after(command: &OsString) {
     let words: Vec<String> = serde_json::from_slice(command.as_encoded_bytes()).unwrap_or_default();
     let Some((program, arguments)) = words.split_first() else { return };
@@ -79,7 +80,7 @@ fn run_after(command: &OsString) {
     }
 }
 
-/// Starts this program again as the process that becomes the worker.
+/// Starts this program again, as the process that becomes the worker.
 fn start(arguments: &[OsString]) -> std::io::Result<Child> {
     let all: Vec<OsString> = std::env::args_os().collect();
     let own = all.len().saturating_sub(arguments.len()).max(1);
@@ -95,7 +96,7 @@ fn start(arguments: &[OsString]) -> std::io::Result<Child> {
         .spawn()
 }
 
-/// Asks the system to kill this process with its guard, then becomes the worker's command.
+/// Asks the system to kill this process when its guard ends, then becomes the worker's command.
 fn become_worker(mut arguments: Vec<OsString>) -> ExitCode {
     if arguments.len() < 3 {
         return ExitCode::from(CANNOT_START);
@@ -115,7 +116,7 @@ fn become_worker(mut arguments: Vec<OsString>) -> ExitCode {
         drop(writeln!(std::io::stderr(), "the limits of the worker cannot be set: {error}"));
         return ExitCode::from(CANNOT_START);
     }
-    // A namespace of its own may have taken this back.
+    // Entering a namespace may have undone the first call.
     if !die_with_parent(&arguments[1]) {
         return ExitCode::from(CANNOT_START);
     }
@@ -123,12 +124,12 @@ fn become_worker(mut arguments: Vec<OsString>) -> ExitCode {
     let program = program.args(&command[1..]);
     let own = [mounts::MOUNTS, limits::LIMITS, AFTER];
     let error = own.iter().fold(program, |program, name| program.env_remove(name)).exec();
-    // The output of a worker goes into its log: that is where people look for it.
+    // The message goes into the worker's log, where people look for it.
     drop(writeln!(std::io::stderr(), "cannot start {}: {error}", command[0].display()));
     ExitCode::from(CANNOT_START)
 }
 
-/// Follows the pipe from the service until it ends.
+/// Carries out the orders in the pipe from the service until the pipe ends.
 fn obey(group: Pid) {
     let mut stdin = std::io::stdin().lock();
     let mut order = [0u8; 1];
@@ -147,7 +148,8 @@ fn obey(group: Pid) {
     }
 }
 
-/// The worker's exit code; 128 and the number of the signal that killed it, as shells say it.
+/// Returns the worker's exit code; 128 plus the number of the signal if one killed it, as shells
+/// do.
 fn wait(mut child: Child) -> u8 {
     let code = |status: ExitStatus| {
         let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
@@ -158,7 +160,7 @@ fn wait(mut child: Child) -> u8 {
 
 #[cfg(target_os = "linux")]
 fn subreap() {
-    // Processes that a worker detaches come to the guard instead of running on for ever.
+    // Processes that a worker detaches become children of the guard, which then can kill them.
     let _unsupported = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
@@ -169,7 +171,7 @@ fn subreap() {}
 fn die_with_parent(guard: &OsString) -> bool {
     use rustix::process::{getppid, set_parent_process_death_signal};
     let set = set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
-    // The guard may have died before the system was asked.
+    // The guard may have ended before the system was asked.
     let parent = getppid().map(|parent| parent.as_raw_pid().to_string());
     set && parent.is_some_and(|parent| guard == parent.as_str())
 }
@@ -179,7 +181,7 @@ fn die_with_parent(_guard: &OsString) -> bool {
     true
 }
 
-/// Kills what the worker had detached: it has become a child of this process.
+/// Kills the processes that the worker had detached. They have become children of this process.
 fn kill_strays() {
     for _ in 0..50 {
         let strays = children();
@@ -193,7 +195,7 @@ fn kill_strays() {
     }
 }
 
-/// The living children of this process.
+/// Returns the live children of this process.
 fn children() -> Vec<Pid> {
     let me = std::process::id().to_string();
     let mut children = Vec::new();
@@ -202,7 +204,7 @@ fn children() -> Vec<Pid> {
             continue;
         };
         let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
-        // The name of the command stands in brackets and may hold anything.
+        // The name of the command is in parentheses and may contain any character.
         let Some((_, rest)) = stat.rsplit_once(')') else { continue };
         let mut fields = rest.split_whitespace();
         let (state, parent) = (fields.next(), fields.next());

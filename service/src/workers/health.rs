@@ -1,5 +1,5 @@
-//! The health checks of a worker that serves HTTP: 200 lets requests come, 204 says that it
-//! initializes, and anything else keeps requests away.
+//! The health checks of a worker that serves HTTP. 200 means that it takes requests, 204 that it
+//! initializes, and any other answer that it takes none.
 
 use std::io;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::app::App;
 /// The time for a worker to answer a health check.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The longest pause between two checks of a worker that takes no requests.
+/// The longest pause between two checks of a worker that does not take requests.
 const STARTING_PAUSE: Duration = Duration::from_millis(250);
 
 /// Checks a worker as long as its process lives.

@@ -1,4 +1,4 @@
-//! The HTTP server of a worker of a load balancing endpoint: its ports, and whether it takes requests.
+//! The HTTP server of a worker of a load balancing endpoint: its ports and its health.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -13,22 +13,22 @@ use tokio::net::TcpStream;
 use super::fleet::Wanted;
 use super::ports::Port;
 
-/// The path of health checks where the environment of the worker names none.
+/// The path of health checks if the worker's environment names none.
 const HEALTH_PATH: &str = "/ping";
 
-/// The most bytes that are held of what a worker sends and nobody has read yet.
+/// The most bytes from a worker that are buffered until they are read.
 const BUFFER_MAX: usize = 128 << 10;
 
-/// The answer to the latest health check of a worker.
+/// The answer of a worker to its latest health check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Health {
-    /// No answer.
+    /// There was no answer.
     Silent,
-    /// 204: the worker gets requests later.
+    /// The answer was 204: the worker initializes, and gets requests later.
     Initializing,
-    /// 200: the worker gets requests.
+    /// The answer was 200: the worker gets requests.
     Healthy,
-    /// Another status: the worker gets no requests.
+    /// The answer was another status: the worker gets no requests.
     Unhealthy(u16),
 }
 
@@ -36,15 +36,15 @@ pub(crate) enum Health {
 #[derive(Debug)]
 pub(crate) struct HttpServer {
     port: Port,
-    /// The port of health checks, if it is another one.
+    /// The port of health checks; `None` if it is the port of requests.
     health_port: Option<Port>,
     pub(super) health_path: String,
     health: Mutex<Health>,
 }
 
 impl HttpServer {
-    /// Takes free ports for a worker. Health checks have one of their own if its environment names
-    /// another one for them than for requests.
+    /// Takes free ports for a worker. Health checks have a port of their own if the worker's
+    /// environment names different ports for requests and health checks.
     pub(super) fn new(wanted: &Wanted) -> io::Result<HttpServer> {
         let port_of_health = wanted.variable("PORT_HEALTH").filter(|port| !port.is_empty());
         let is_apart = port_of_health.is_some_and(|port| wanted.variable("PORT") != Some(port));
@@ -56,17 +56,17 @@ impl HttpServer {
         })
     }
 
-    /// The port of requests.
+    /// Returns the port of requests.
     pub(crate) fn port(&self) -> u16 {
         self.port.number()
     }
 
-    /// The port of health checks.
+    /// Returns the port of health checks.
     pub(crate) fn health_port(&self) -> u16 {
         self.health_port.as_ref().unwrap_or(&self.port).number()
     }
 
-    /// The variables that tell the worker where to listen.
+    /// Returns the variables that tell the worker at which ports to listen.
     pub(super) fn variables(&self) -> Vec<(&'static str, String)> {
         vec![
             ("PORT", self.port().to_string()),
@@ -75,18 +75,19 @@ impl HttpServer {
         ]
     }
 
-    /// The answer to its latest health check.
+    /// Returns the answer to the latest health check.
     pub(crate) fn health(&self) -> Health {
         *self.health.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the answer to a health check. Returns the one before.
+    /// Stores the answer to a health check. Returns the previous one.
     pub(super) fn set_health(&self, health: Health) -> Health {
         std::mem::replace(&mut self.health.lock().unwrap_or_else(PoisonError::into_inner), health)
     }
 }
 
-/// Returns the path of health checks that a value of `HEALTH_CHECK_PATH` means.
+/// Returns the path of health checks for a value of `HEALTH_CHECK_PATH`; the default for `None` or
+/// an empty one.
 pub(crate) fn health_path(variable: Option<&str>) -> String {
     match variable.map(str::trim) {
         None | Some("") => HEALTH_PATH.to_owned(),
@@ -95,7 +96,8 @@ pub(crate) fn health_path(variable: Option<&str>) -> String {
     }
 }
 
-/// Opens a connection to a port of a worker. The second part must be polled for the first to work.
+/// Opens a connection to a port of a worker. The returned connection must be polled for the sender
+/// to work.
 pub(crate) async fn connect<B>(
     port: u16,
 ) -> io::Result<(SendRequest<B>, Connection<TokioIo<TcpStream>, B>)>

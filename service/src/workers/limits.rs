@@ -1,7 +1,7 @@
-//! Limits on what a worker may use of this machine: the system holds its processes to them.
+//! The limits on a worker's use of this machine. The system enforces them.
 //!
-//! The guard of a worker sets them before it becomes the worker's command; what the worker starts inherits
-//! them. Each process counts for itself.
+//! The guard sets the limits before it becomes the worker's command, and processes that the worker
+//! starts inherit them. Each process is limited by itself.
 
 use std::ffi::OsStr;
 use std::io;
@@ -10,27 +10,27 @@ use std::process::ExitStatus;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
-/// The variable in which the service hands the limits to the guard.
+/// The variable with the limits, which the service sets for the guard.
 pub(super) const LIMITS: &str = "PLUMB_WORKER_LIMITS";
 
 /// The exit status of a process that has used up its CPU time: 128 and the number of SIGXCPU.
 const CPU_TIME_IS_UP: i32 = 128 + 24;
-/// The exit statuses of processes that could not go on for want of memory: SIGABRT, SIGKILL, SIGSEGV.
+/// The exit statuses of processes that had too little memory: SIGABRT, SIGKILL, SIGSEGV.
 const ABORTED: i32 = 128 + 6;
 const KILLED: i32 = 128 + 9;
 const FAULTED: i32 = 128 + 11;
 
-/// The time between the two signals of a process that has used up its CPU time, in seconds.
+/// The seconds between the two signals to a process that has used up its CPU time.
 const CPU_GRACE: u64 = 5;
 
-/// Limits on each process of a worker. `None` is the limit that the service itself has.
+/// The limits on each process of a worker. `None` leaves the limit that the service itself has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerLimits {
-    /// The most bytes of memory that the process may ask for. Files that it maps do not count.
+    /// The most bytes of memory that a process may ask for. Mapped files do not count.
     pub memory: Option<u64>,
-    /// The most files and connections that it may have open.
+    /// The most open files and connections of a process.
     pub files: Option<u64>,
-    /// The most seconds of CPU time.
+    /// The most seconds of CPU time of a process.
     pub cpu_seconds: Option<u64>,
 }
 
@@ -40,9 +40,10 @@ impl WorkerLimits {
         *self == WorkerLimits::default()
     }
 
-    /// Returns the limit that a process may have ended of, for people. The system does not say it.
+    /// Returns the limit that a process may have reached, as a text for people; `None` if there is
+    /// no such limit. The system does not report the limit, so it is inferred from the exit status.
     pub(super) fn likely_cause(&self, ended: ExitStatus) -> Option<String> {
-        // The guard says of a signal what shells say: 128 and its number.
+        // For a signal, the guard's exit status is 128 plus its number, as that of shells.
         match (ended.code()?, self.cpu_seconds, self.memory) {
             (CPU_TIME_IS_UP, Some(seconds), _) => {
                 Some(format!("it has used up its {seconds} s of CPU time"))
@@ -55,7 +56,7 @@ impl WorkerLimits {
     }
 }
 
-/// Holds this process to the limits that the service handed over.
+/// Sets the limits that the service handed over for this process.
 pub(super) fn enter(text: &OsStr) -> io::Result<()> {
     let limits: WorkerLimits = serde_json::from_slice(text.as_encoded_bytes())?;
     if let Some(bytes) = limits.memory {
@@ -70,7 +71,7 @@ pub(super) fn enter(text: &OsStr) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets a limit, but none above the one that there is.
+/// Sets a limit, but none above the present one.
 fn lower(resource: Resource, current: u64, maximum: u64) -> io::Result<()> {
     let bound = getrlimit(resource).maximum.unwrap_or(u64::MAX);
     let limit = Rlimit { current: Some(current.min(bound)), maximum: Some(maximum.min(bound)) };

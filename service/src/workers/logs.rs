@@ -1,4 +1,5 @@
-//! What workers print: a file per worker, bounded, so that no handler can fill the disk.
+//! The output of workers: one file per worker, with a bounded size, so that no handler can fill the
+//! disk.
 
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -9,37 +10,38 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use crate::ids;
 use crate::own_files::itself;
 
-/// The most bytes of output that are kept of one worker.
+/// The most bytes of output that are kept for one worker.
 const LOG_MAX: usize = 64 << 20;
 
-/// The most logs of earlier runs that are kept.
+/// The most logs of earlier runs of the service that are kept.
 const LOGS_MAX: usize = 500;
 
-/// The word in the place of the endpoint in the name of the log of a pod.
+/// The word that stands for the endpoint in the name of a pod's log.
 pub(crate) const POD: &str = "pod";
 
-/// The file that holds the output of a worker of an endpoint. Its name says both, so that whoever
-/// looks for the talk of an endpoint finds it without asking.
+/// Returns the path of the log of a worker. Its name contains both ids, so that people find the
+/// logs of an endpoint without asking the service.
 pub(crate) fn path(data: &Path, endpoint: &str, worker: &str) -> PathBuf {
     data.join("logs").join(format!("{endpoint}.{worker}.log"))
 }
 
-/// Returns true if a file of this name is the log of a worker or a pod. The folder may be one that holds other things as
-/// well, and what somebody put there stays.
+/// Returns true if a file of this name is the log of a worker or a pod. The folder may contain
+/// files of other people, which must not be removed.
 fn is_log(name: &str) -> bool {
     let ids = name.strip_suffix(".log").and_then(|ids| ids.split_once('.'));
     ids.is_some_and(|(of, id)| (of == POD || ids::is_long(of)) && ids::is_long(id))
 }
 
-/// A log of a worker, as the file says.
+/// The log of a worker, as the file system shows it.
 pub(crate) struct LogFile {
     pub(crate) worker: String,
     pub(crate) bytes: u64,
-    /// When the worker last printed something, in milliseconds since 1970.
+    /// The time when the worker last printed something, in milliseconds since 1970.
     pub(crate) written_at: i64,
 }
 
-/// The logs of an endpoint's workers, the one that was written last first. It reads the folder.
+/// Reads the folder, and returns the logs of an endpoint's workers, the one with the newest output
+/// first.
 pub(crate) fn of_endpoint(data: &Path, endpoint: &str) -> Vec<LogFile> {
     let entries = std::fs::read_dir(data.join("logs")).into_iter().flatten().flatten();
     let mut logs: Vec<LogFile> = entries
@@ -62,12 +64,12 @@ pub(crate) fn of_endpoint(data: &Path, endpoint: &str) -> Vec<LogFile> {
 pub(crate) fn remove(data: &Path, endpoint: &str, worker: &str) {
     let path = path(data, endpoint, worker);
     if path.strip_prefix(data.join("logs")).is_ok_and(|name| name.to_str().is_some_and(is_log)) {
-        // A worker that never started has none.
+        // A worker that never started has no log.
         drop(std::fs::remove_file(path));
     }
 }
 
-/// Removes the oldest logs of earlier runs of the service, so that they do not pile up.
+/// Removes the oldest logs of earlier runs of the service above [`LOGS_MAX`].
 pub(crate) fn prune(data: &Path) {
     let entries = std::fs::read_dir(data.join("logs")).into_iter().flatten().flatten();
     let logs = entries.filter(|entry| {
@@ -84,17 +86,17 @@ pub(crate) fn prune(data: &Path) {
     }
 }
 
-/// Empties a log that is full, before another process writes into it.
+/// Removes a log that is full, so that the next process begins a new one.
 pub(crate) fn begin(path: &Path) {
     let is_full = path.metadata().is_ok_and(|found| found.len() >= LOG_MAX as u64);
     if is_full {
-        // What cannot be removed goes on.
+        // If this fails, the old log is continued.
         drop(std::fs::remove_file(path));
     }
 }
 
-/// Writes everything that comes out of a worker into its log until the worker is gone. What goes
-/// beyond the bound is read and dropped: a worker must not block on its own talk.
+/// Writes the output of a worker into its log until the worker is gone. Output above the limit is
+/// read and dropped, so that a worker does not block when it prints.
 pub(crate) async fn keep(output: impl AsyncRead + Unpin, path: PathBuf) {
     keep_at_most(output, path, LOG_MAX).await;
 }
@@ -126,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    /// The log of some worker.
+    /// Returns the path of the log of a worker with this number.
     fn log(folder: &Path, number: usize) -> PathBuf {
         path(folder, "endpoint000001", &format!("w{number:013}"))
     }
@@ -166,7 +168,7 @@ mod tests {
         std::fs::write(log(folder.path(), 1), "x").unwrap();
         prune(folder.path());
         assert!(others.iter().all(|path| path.exists()) && log(folder.path(), 1).exists());
-        // Nor is what an id leads to that is none.
+        // A path from an id that is not valid is not removed either.
         std::fs::write(folder.path().join("mine.w.log"), "of somebody").unwrap();
         remove(folder.path(), "../mine", "w");
         remove(folder.path(), "endpoint000001", "w0000000000001");

@@ -1,7 +1,8 @@
-//! Workers: processes on this machine that run what templates say and serve the jobs of endpoints.
+//! Workers: processes on this machine that run the commands of templates, and serve the jobs and
+//! requests of endpoints.
 //!
-//! A worker is known by its calls alone; nothing here looks inside its process. What it needs to
-//! call stands in its environment, and the calls themselves are answered by [`crate::jobs`].
+//! The service knows a worker only by the worker's calls; nothing here looks inside of its process.
+//! The addresses for these calls are in its environment. [`crate::jobs`] answers them.
 
 pub(crate) mod container;
 mod counts;

@@ -1,8 +1,8 @@
-//! The folders of a worker: a mount namespace of its own, in which each stands at the path that
-//! programs of the real service know.
+//! The folders of a worker: a mount namespace of its own, in which each folder has the path that
+//! programs of the real service expect.
 //!
-//! The namespace is entered by the process that becomes the worker, just before it does. Where the
-//! system allows none, the service falls back to links and variables.
+//! The process that becomes the worker enters the namespace just before that. If the system allows
+//! no namespace, the service uses links and variables instead.
 
 use std::ffi::OsStr;
 use std::io;
@@ -10,18 +10,18 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// The variable by which the process that becomes a worker learns what to mount. The worker does not see it.
+/// The variable with the mounts for the process that becomes a worker. The worker does not see it.
 pub(crate) const MOUNTS: &str = "PLUMB_MOUNTS";
 
-/// A folder of this machine, and where a worker finds it.
+/// A folder of this machine, and the path at which a worker finds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mount {
     pub(crate) source: PathBuf,
     pub(crate) target: PathBuf,
 }
 
-/// Enters a namespace with these mounts, as the variable holds them. They are in an order in which none
-/// covers another.
+/// Enters a namespace with the mounts in the variable. Their order ensures that no mount covers
+/// another one.
 pub(super) fn enter(mounts: &OsStr) -> io::Result<()> {
     let mounts: Vec<Mount> = serde_json::from_slice(mounts.as_encoded_bytes())?;
     let here = std::env::current_dir();
@@ -39,7 +39,8 @@ pub(super) fn enter(mounts: &OsStr) -> io::Result<()> {
     here.and_then(std::env::set_current_dir)
 }
 
-/// Returns true if this system lets a process enter such a namespace. The process has entered one then.
+/// Returns true if this system lets a process enter such a namespace. This process has then entered
+/// one.
 pub(super) fn is_allowed() -> bool {
     system::leave_shared_mounts().and_then(|()| system::change_root()).is_ok()
 }
@@ -58,13 +59,13 @@ mod system {
 
     use super::Mount;
 
-    /// The place of the new root until it is the root.
+    /// The path of the new root until it becomes the root.
     const BASE: &str = "/tmp";
-    /// The place of the old root in the new one for a moment.
+    /// The temporary path of the old root inside of the new one.
     const OLD: &str = ".plumb-old-root";
 
-    /// From here on mounts are this process's own business. Without the right to that, it becomes the
-    /// only user of a namespace in which it has it.
+    /// Separates the mounts of this process from those of all others. If this process may not do
+    /// that, it first enters a user namespace, in which it may.
     #[expect(deprecated, reason = "this process has one thread, which shares nothing")]
     pub(super) fn leave_shared_mounts() -> io::Result<()> {
         let (user, group) = (geteuid().as_raw(), getegid().as_raw());
@@ -77,7 +78,7 @@ mod system {
         Ok(mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?)
     }
 
-    /// Makes a root that has all that the old one has, and to which folders can be added.
+    /// Makes a new root with the content of the old one, to which folders can be added.
     pub(super) fn change_root() -> io::Result<()> {
         mount("plumb", BASE, "tmpfs", MountFlags::empty(), Some(c"mode=755"))?;
         let old = Path::new("/").join(OLD);
@@ -129,7 +130,7 @@ mod system {
     }
 }
 
-/// Returns true if a folder can be mounted at a path of a template.
+/// Returns true if a folder can be mounted at a path from a template.
 pub(crate) fn is_usable(path: &Path) -> bool {
     use std::path::Component::{Normal, RootDir};
     let mut components = path.components();

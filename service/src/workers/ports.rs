@@ -1,4 +1,5 @@
-//! Free ports of this machine. All workers share it, so each one that serves HTTP gets ports of its own.
+//! The free ports of this machine. All workers share the machine, so each one that serves HTTP gets
+//! ports of its own.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -8,22 +9,21 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use crate::ids;
 
-/// The ports to choose from. The system gives outgoing connections higher ones.
+/// The ports to choose from. The system uses higher ones for outgoing connections.
 const RANGE: Range<u16> = 10_000..32_768;
 
 /// The first port that is not reserved for the system's own services.
 const ORDINARY: u16 = 1024;
 
-/// The ports that are held. They are those of this machine, so the set is one for all services in
-/// this process.
+/// The held ports. They are ports of this machine, so all services in this process share one set.
 static HELD: LazyLock<Mutex<BTreeSet<u16>>> = LazyLock::new(Mutex::default);
 
-/// A port that no other holder of this process gets; given back when it is dropped.
+/// A port that no other part of this process gets until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Port(u16);
 
 impl Port {
-    /// Takes a port at which nobody on this machine listens.
+    /// Takes a port at which no program on this machine listens.
     pub(crate) fn take() -> io::Result<Port> {
         let count = u64::try_from(RANGE.len()).unwrap_or(u64::MAX);
         let first = ids::seed() % count;
@@ -41,8 +41,8 @@ impl Port {
         Err(io::Error::new(io::ErrorKind::AddrInUse, message))
     }
 
-    /// Takes the port with this number if a program of an ordinary user can listen at it and nobody
-    /// does; else another one.
+    /// Takes the port with this number, if it is not reserved and no program listens at it; else
+    /// takes another one.
     pub(crate) fn take_near(number: u16) -> io::Result<Port> {
         if number >= ORDINARY && held().insert(number) {
             let port = Port(number);
@@ -53,7 +53,7 @@ impl Port {
         Port::take()
     }
 
-    /// The number of the port.
+    /// Returns the number of the port.
     pub(crate) fn number(&self) -> u16 {
         self.0
     }

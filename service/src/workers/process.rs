@@ -1,4 +1,4 @@
-//! The process of a worker, from its start to its last trace.
+//! The process of a worker, from its start until everything of it is removed.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -25,11 +25,11 @@ use crate::options::Options;
 use crate::own_files::make_folder;
 use crate::store::Tx;
 
-/// How long the process of a worker may take to go after it was killed.
+/// The time for a worker's process to end after it was killed.
 const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Starts a worker and stays with it until it is gone; puts back what it had, however long the
-/// store takes nothing: nobody else knows that the jobs of a worker that is gone run no more.
+/// Starts a worker, waits until it is gone, and puts its jobs back into the queue. That is tried
+/// until the store accepts it: no other code knows that these jobs do not run any more.
 pub(crate) async fn supervise(
     app: Arc<App>,
     wanted: Arc<Wanted>,
@@ -53,9 +53,9 @@ pub(crate) async fn supervise(
         (app.queue.clone(), worker.id.clone(), worker.cutoff(ended, app.options.worker_limits));
     let put_back = move |tx: &Tx<'_>| queue.requeue(tx, &id, &cutoff);
     let first = app.store.write(put_back.clone()).await;
-    // Whatever becomes of that write: the endpoint needs another worker.
+    // The endpoint needs another worker, even if that write has failed.
     app.fleet.gone(&app, &worker, ended);
-    // A start puts back all that is in progress, so this has to last as long as the service does.
+    // The tries end when the service drains: the next start puts all jobs in progress back anyway.
     let jobs = match first {
         Ok(jobs) => Some(jobs),
         Err(_) => app.store.write_at_last(&app.draining, put_back).await,
@@ -76,7 +76,7 @@ fn start(app: &App, wanted: &Wanted, worker: &Worker) -> std::io::Result<Child> 
     refuse_paths(&[&[worker.endpoint.as_str()], &volumes[..]].concat())?;
     make_folder(&data.join("logs"))?;
     if wanted.endpoint.is_balanced() {
-        // It is set once, and here only.
+        // It is set only here, and only once.
         let _unset = worker.server.set(HttpServer::new(wanted)?);
     }
     let places = Places::make(wanted, data)?;
@@ -93,7 +93,7 @@ fn start(app: &App, wanted: &Wanted, worker: &Worker) -> std::io::Result<Child> 
     spawn(options, &command, environment)
 }
 
-/// Starts a command through the guard, in an environment and a process group of its own.
+/// Starts a command through the guard, with an environment and a process group of its own.
 pub(crate) fn spawn(
     options: &Options,
     command: &[OsString],
@@ -115,7 +115,7 @@ pub(crate) fn spawn(
         .spawn()
 }
 
-/// The container of a worker.
+/// Returns the container of a worker.
 fn container<'a>(
     options: &Options,
     wanted: &'a Wanted,
@@ -134,7 +134,7 @@ fn container<'a>(
     })
 }
 
-/// Refuses ids that would lead elsewhere as names of files: the store may have come along with a
+/// Refuses ids that as file names would lead to other folders: the store may have come with a
 /// repository.
 pub(crate) fn refuse_paths(ids: &[&str]) -> std::io::Result<()> {
     match ids.iter().find(|id| !ids::is_plain(id)) {
@@ -143,7 +143,7 @@ pub(crate) fn refuse_paths(ids: &[&str]) -> std::io::Result<()> {
     }
 }
 
-/// Keeps the output of a process in its log, and carries out orders until it has ended.
+/// Writes the output of a process into its log, and carries out orders until the process has ended.
 pub(crate) async fn accompany(
     options: &Options,
     log: PathBuf,
@@ -172,7 +172,7 @@ pub(crate) async fn accompany(
                 drop(child.start_kill());
                 killed = true;
             }
-            // The guard sees the end of the pipe and kills everything.
+            // The guard notices the end of the pipe, and kills everything.
             Order::Kill => {
                 drop(pipe.take());
                 killed = true;
@@ -183,7 +183,7 @@ pub(crate) async fn accompany(
 
 async fn ask(pipe: Option<&mut ChildStdin>) {
     if let Some(pipe) = pipe {
-        // A guard that is gone needs no order.
+        // A guard that is gone does not need the order.
         drop(pipe.write_all(TERMINATE).await);
         drop(pipe.flush().await);
     }

@@ -1,27 +1,28 @@
-//! How many workers an endpoint should have. Pure: everything it looks at is an argument.
+//! The wanted number of workers of an endpoint. The functions are pure: all input is in the
+//! arguments.
 
 use crate::jobs::projection::Tally;
 use crate::resources::endpoint::Endpoint;
 
-/// What the autoscaler looks at.
+/// The input of the autoscaler.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load<'a> {
     pub(crate) tally: Tally,
-    /// How long the jobs at the head of the queue have waited, in milliseconds.
+    /// The milliseconds that the first jobs of the queue have waited.
     pub(crate) waits: &'a [i64],
-    /// Workers that run jobs.
+    /// The number of workers that run jobs.
     pub(crate) busy: i64,
-    /// Workers that live or start, without those that are to end.
+    /// The number of workers that live or start, without those that shall end.
     pub(crate) live: i64,
 }
 
-/// The number of workers that the load calls for, within the endpoint's bounds. Jobs of low
-/// priority call for none.
+/// Returns the number of workers that the load needs, within the bounds of the endpoint. Jobs of
+/// low priority need none.
 ///
-/// - `REQUEST_COUNT`, and every endpoint that balances load: one worker for each `scalerValue` jobs or
-///   requests.
+/// - `REQUEST_COUNT`, and every endpoint that balances load: one worker for each `scalerValue` jobs
+///   or requests.
 /// - `QUEUE_DELAY`: one more worker for each job that has waited longer than `scalerValue`
-///   seconds. The first worker starts at once: waiting for a delay would delay for nothing.
+///   seconds. The first worker starts at once, because waiting for it would help nobody.
 #[expect(clippy::cast_precision_loss, reason = "counts and waits are far below 2^52")]
 pub(crate) fn wanted(endpoint: &Endpoint, load: Load<'_>) -> i64 {
     let Load { tally, waits, busy, live } = load;
@@ -38,11 +39,11 @@ pub(crate) fn wanted(endpoint: &Endpoint, load: Load<'_>) -> i64 {
             i64::from(tally.pressing > 0 && live == 0)
         }
     };
-    // Whoever works is wanted, whatever the queue says.
+    // A busy worker is kept, whatever the queue contains.
     called_for.max(busy).clamp(endpoint.workers_min, endpoint.workers_max.max(endpoint.workers_min))
 }
 
-/// The next whole number.
+/// Returns the number rounded up.
 #[expect(clippy::cast_possible_truncation, reason = "a cast to i64 saturates")]
 fn rounded(count: f64) -> i64 {
     count.ceil() as i64

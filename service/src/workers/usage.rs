@@ -1,4 +1,4 @@
-//! The sizes of what the network volumes hold, counted as `df` does: in the blocks that their files take.
+//! The bytes in each network volume, counted as `df` does: in the blocks that the files take.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
@@ -11,42 +11,42 @@ use crate::ids;
 use crate::resources::volume::Volume;
 use crate::store::objects;
 
-/// A gigabyte of a volume.
+/// The bytes of a gigabyte of a volume.
 const GIGABYTE: u64 = 1_000_000_000;
 
-/// The bytes of a block, whatever the block size of the file system is.
+/// The bytes of a block. They do not depend on the block size of the file system.
 const BLOCK: u64 = 512;
 
-/// Counting takes at most one part in so many of the time.
+/// The pause after a count lasts at least so many times as long as the count.
 const SHARE: u32 = 10;
 
-/// The size of each volume's files, as it was last counted.
+/// The level of each volume when it was last counted.
 #[derive(Default)]
 pub(crate) struct Usage(Mutex<BTreeMap<String, Level>>);
 
-/// The size of a volume's files.
+/// The size of a volume, and the bytes in it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Level {
-    /// Its size, in gigabytes.
+    /// The size of the volume, in gigabytes.
     pub(crate) size: u64,
-    /// The bytes that its files take.
+    /// The bytes that the volume's files take.
     pub(crate) used: u64,
 }
 
 impl Level {
-    /// Returns true if the volume holds more than its size.
+    /// Returns true if the files take more than the size of the volume.
     pub(crate) fn is_full(self) -> bool {
         self.used > self.size * GIGABYTE
     }
 }
 
 impl Usage {
-    /// Returns the size of a volume's files when it was last counted.
+    /// Returns the level of a volume when it was last counted; `None` if it has not been counted.
     pub(crate) fn level(&self, volume: &str) -> Option<Level> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(volume).copied()
     }
 
-    /// Takes what was counted; returns the volumes that were not full before.
+    /// Stores a new count. Returns the volumes that have become full.
     fn replace(&self, levels: BTreeMap<String, Level>) -> Vec<String> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let was_full = |id: &String| known.get(id).is_some_and(|level| level.is_full());
@@ -57,7 +57,7 @@ impl Usage {
     }
 }
 
-/// Counts again and again, until the service drains.
+/// Counts all volumes again and again, until the service drains.
 pub(crate) async fn run(app: Arc<App>) {
     let mut pause = app.options.timing.volume_count;
     loop {
@@ -86,8 +86,8 @@ pub(crate) async fn run(app: Arc<App>) {
     }
 }
 
-/// Returns the bytes that the files below a folder take. Links are not followed, and a file with several names
-/// counts once.
+/// Returns the bytes that the files below a folder take. Links are not followed, and a file with
+/// several names counts once.
 fn used(folder: &Path) -> u64 {
     let (mut open, mut seen, mut blocks) = (vec![folder.to_owned()], BTreeSet::new(), 0);
     while let Some(folder) = open.pop() {

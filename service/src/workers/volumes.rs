@@ -1,4 +1,4 @@
-//! The folders that a worker gets: network volumes, and the cache of models.
+//! The folders of a worker: network volumes, and the cache of models.
 
 use std::ffi::OsString;
 use std::os::unix::fs::symlink;
@@ -10,26 +10,27 @@ use crate::own_files::make_folder;
 
 /// The path at which programs of the real service look for the network volume.
 const VOLUME_PATH: &str = "/runpod-volume";
-/// The folder of all of several volumes, each by its id.
+/// The folder of an endpoint's volumes if there are several. Each volume has its id as name.
 const VOLUMES_PATH: &str = "/runpod-volumes";
-/// The mount path of templates that say nothing, which is that of pods.
+/// The mount path of a template that sets none. It is the usual one of pods.
 const POD_PATH: &str = "/workspace";
-/// The cache of models in the network volume, as the real service has it.
+/// The folder of the cache of models in the network volume, as on the real service.
 const CACHE: &str = "huggingface-cache";
 
 /// The folders of a worker.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
-    /// The folder of each volume on this machine.
+    /// The ids of the volumes, and their folders on this machine.
     volumes: Vec<(String, PathBuf)>,
-    /// The models that its endpoint refers to, and the folder of their cache.
+    /// The models that the endpoint refers to, and the folder of their cache; `None` without
+    /// models.
     models: Option<(String, PathBuf)>,
-    /// The paths at which the worker should find them; parents come first.
+    /// The mounts, with the paths at which the worker shall find the folders. Parents come first.
     pub(super) mounts: Vec<Mount>,
 }
 
 impl Places {
-    /// The folders of a worker, which are made where there are none.
+    /// Returns the folders of a worker, and makes those that do not exist.
     pub(super) fn make(wanted: &Wanted, data: &Path) -> std::io::Result<Places> {
         let data = std::path::absolute(data)?;
         let mut places = Places::default();
@@ -52,7 +53,7 @@ impl Places {
         Ok(places)
     }
 
-    /// The folders of a pod: one volume by its id, at a path of its own.
+    /// Returns the folders of a pod: one volume, with the path at which the pod shall find it.
     pub(crate) fn of_pod(id: &str, folder: PathBuf, path: &Path) -> Places {
         let mount = Mount { source: folder.clone(), target: path.to_owned() };
         let mounts = if is_usable(path) { vec![mount] } else { Vec::new() };
@@ -73,7 +74,8 @@ impl Places {
             add(first, VOLUME_PATH.into());
             let path = wanted.template.as_ref().map(|template| template.volume_mount_path.as_str());
             let path = Path::new(path.unwrap_or(VOLUME_PATH));
-            // Nobody may have asked for that of pods, and this machine may have a folder of that name.
+            // This path may be the default, which nobody has chosen. A folder of this machine must
+            // not be covered by it.
             let is_in_the_way = path == Path::new(POD_PATH) && path.exists();
             if path != Path::new(VOLUME_PATH) && is_usable(path) && !is_in_the_way {
                 add(first, path.to_owned());
@@ -115,8 +117,8 @@ impl Places {
         ]
     }
 
-    /// Returns the mounts of a container: each folder also has its path on this machine, which is
-    /// what variables hold.
+    /// Returns the mounts of a container. Each folder is also mounted at its path on this machine,
+    /// because variables contain that path.
     pub(crate) fn container_mounts(&self) -> Vec<Mount> {
         let folders = self.volumes.iter().map(|(_, folder)| folder);
         let folders = folders.chain(self.models.iter().map(|(_, folder)| folder));
@@ -124,7 +126,8 @@ impl Places {
         self.mounts.iter().cloned().chain(folders.map(same)).collect()
     }
 
-    /// Links the first volume to its path where nothing else is there. Returns the link that was made.
+    /// Links the first volume to its path, unless something else has that path. Returns the new
+    /// link.
     pub(super) fn link(&self) -> Option<PathBuf> {
         let mount = self.mounts.iter().find(|mount| mount.target == Path::new(VOLUME_PATH))?;
         symlink(&mount.source, &mount.target).ok().map(|()| mount.target.clone())

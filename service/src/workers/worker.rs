@@ -1,4 +1,5 @@
-//! One worker as the service knows it: what it was told, what it has, when it was last heard.
+//! A worker as the service knows it: its phase, its jobs and requests, its latest call, and the
+//! orders to it.
 
 use std::collections::HashMap;
 use std::process::ExitStatus;
@@ -16,22 +17,22 @@ use crate::jobs::upkeep::Cutoff;
 /// An order to the process of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// End when you have finished.
+    /// End after the running jobs.
     Terminate,
     /// End now.
     Kill,
 }
 
-/// Where a worker is in its life.
+/// The phases in the life of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Started, not heard of yet.
+    /// The worker was started, and has not called yet.
     Starting,
-    /// Takes jobs.
+    /// The worker takes jobs.
     Ready,
-    /// Takes no more jobs; ends when it has none.
+    /// The worker takes no more jobs, and ends when it has none.
     Retiring,
-    /// Was told to end.
+    /// The worker was told to end.
     Ending,
 }
 
@@ -39,53 +40,53 @@ pub(crate) enum Phase {
 pub(crate) struct Worker {
     pub(crate) id: String,
     pub(crate) endpoint: String,
-    /// The version of the endpoint that it was started for.
+    /// The version of the endpoint for which the worker was started.
     pub(crate) version: i64,
-    /// When it was started, in milliseconds since 1970.
+    /// The time of the worker's start, in milliseconds since 1970.
     pub(crate) started_at: i64,
-    /// Its price.
+    /// The price of the worker's time.
     pub(crate) price: Price,
-    /// Up to when its time has been counted.
+    /// The time up to which the worker's use has been counted, in milliseconds since 1970.
     pub(crate) counted_until: AtomicI64,
-    /// What it shows when it calls.
+    /// The token that the worker sends with each call.
     pub(crate) token: String,
-    /// False as soon as its process is gone.
+    /// False as soon as the worker's process is gone.
     pub(crate) alive: Arc<AtomicBool>,
-    /// Rung when its long polls must look again.
+    /// Notified when the long polls of the worker must check their condition again.
     pub(crate) bell: Notify,
-    /// Its HTTP server, if its endpoint balances load; set before its process starts.
+    /// The HTTP server, if the endpoint balances load. It is set before the process starts.
     pub(crate) server: OnceLock<HttpServer>,
     orders: mpsc::UnboundedSender<Order>,
     state: Mutex<State>,
 }
 
-/// What changes in the life of a worker.
+/// The changing part of a worker.
 pub(crate) struct State {
     pub(crate) phase: Phase,
     pub(crate) heard: Instant,
     pub(crate) idle_since: Instant,
     pub(crate) retiring_since: Option<Instant>,
     pub(crate) jobs: HashMap<String, Held>,
-    /// Jobs that it must stop and has not been told of yet.
+    /// The jobs that the worker must stop, and whose order to stop it has not fetched yet.
     pub(crate) to_stop: Vec<String>,
-    /// Requests that it works at.
+    /// The number of requests that the worker handles.
     pub(crate) requests: usize,
-    /// True if it ever asked for a job, or was healthy.
+    /// True if the worker ever called, or was healthy.
     pub(crate) asked: bool,
-    /// True if its process was ordered to end at once.
+    /// True if the process was ordered to end at once.
     killed: bool,
 }
 
 /// A job that a worker has.
 pub(crate) struct Held {
-    /// When the worker last said that it has it.
+    /// The time when the worker got the job, or last named it.
     pub(crate) seen: Instant,
-    /// When it should have stopped it.
+    /// The time when the worker was told to stop the job; `None` if it was not.
     pub(crate) stopped: Option<Instant>,
 }
 
 impl State {
-    /// Returns true if it has jobs or requests.
+    /// Returns true if the worker has jobs or requests.
     pub(crate) fn is_busy(&self) -> bool {
         !self.jobs.is_empty() || self.requests > 0
     }
@@ -129,13 +130,13 @@ impl Worker {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives an order to its process.
+    /// Sends an order to the process.
     pub(crate) fn order(&self, order: Order) {
-        // The process may be gone already: then the order is carried out.
+        // A process that is gone already does not need the order.
         let _gone = self.orders.send(order);
     }
 
-    /// The worker has called.
+    /// Notes a call of the worker.
     pub(crate) fn heard(&self) {
         let mut state = self.state();
         state.heard = Instant::now();
@@ -145,29 +146,29 @@ impl Worker {
         }
     }
 
-    /// Its HTTP server takes requests.
+    /// Notes that the HTTP server takes requests.
     pub(super) fn is_ready(&self) {
         self.state().asked = true;
         self.heard();
     }
 
-    /// Its HTTP server answers, and takes no requests yet.
+    /// Notes that the HTTP server answers, but takes no requests yet.
     pub(super) fn initializes(&self) {
         self.state().heard = Instant::now();
     }
 
-    /// Returns true if requests may go to its HTTP server.
+    /// Returns true if requests may be passed to the HTTP server.
     pub(crate) fn is_in_rotation(&self) -> bool {
         self.may_take()
             && self.server.get().is_some_and(|server| server.health() == Health::Healthy)
     }
 
-    /// It gets a request.
+    /// Counts a request that the worker gets.
     pub(crate) fn begin_request(&self) {
         self.state().requests += 1;
     }
 
-    /// It has a request no more.
+    /// Counts the end of a request.
     pub(crate) fn end_request(&self) {
         let mut state = self.state();
         state.requests = state.requests.saturating_sub(1);
@@ -176,28 +177,28 @@ impl Worker {
         }
     }
 
-    /// Returns true if it may be given jobs.
+    /// Returns true if the worker may get jobs.
     pub(crate) fn may_take(&self) -> bool {
         self.alive.load(SeqCst) && matches!(self.state().phase, Phase::Starting | Phase::Ready)
     }
 
-    /// It got these jobs.
+    /// Notes that the worker got these jobs.
     pub(crate) fn got<'a>(&self, ids: impl Iterator<Item = &'a str>) {
         let mut state = self.state();
         let seen = Instant::now();
         for id in ids {
-            // An order to stop that was not fetched is about an earlier run.
+            // An older order to stop this job was about an earlier run.
             state.to_stop.retain(|stop| stop != id);
             state.jobs.insert(id.to_owned(), Held { seen, stopped: None });
         }
     }
 
-    /// The jobs that it has, or has not stopped yet.
+    /// Returns the jobs that the worker has, including ended ones that it has not stopped yet.
     pub(crate) fn held(&self) -> Vec<String> {
         self.state().jobs.keys().cloned().collect()
     }
 
-    /// It has this job no more.
+    /// Notes that the worker does not have this job any more.
     pub(crate) fn let_go(&self, id: &str) {
         {
             let mut state = self.state();
@@ -206,11 +207,12 @@ impl Worker {
             }
             state.to_stop.retain(|stop| stop != id);
         }
-        // The job may be queued again, and wait for this.
+        // The job may be queued again, and a poll of this worker may wait for it.
         self.bell.notify_waiters();
     }
 
-    /// It has exactly these jobs, it says. Jobs that it was to stop and does not name are stopped.
+    /// Notes that the worker has named exactly these jobs. A job that it had to stop and does not
+    /// name has stopped.
     pub(crate) fn names(&self, ids: &[&str]) {
         let mut state = self.state();
         let now = Instant::now();
@@ -227,12 +229,12 @@ impl Worker {
         }
         drop(state);
         if has_stopped_some {
-            // They may be queued again, and wait for this.
+            // These jobs may be queued again, and a poll of this worker may wait for them.
             self.bell.notify_waiters();
         }
     }
 
-    /// It must stop this job, which has ended without it.
+    /// Tells the worker to stop this job, which has ended without it.
     pub(crate) fn stop_job(&self, id: &str) {
         {
             let mut state = self.state();
@@ -243,7 +245,7 @@ impl Worker {
         self.bell.notify_waiters();
     }
 
-    /// It shall take no more jobs and requests, and end when it has none.
+    /// Lets the worker take no more jobs and requests, and ends it when it has none.
     pub(crate) fn retire(&self) {
         {
             let mut state = self.state();
@@ -251,8 +253,8 @@ impl Worker {
                 state.phase = Phase::Retiring;
                 state.retiring_since = Some(Instant::now());
             }
-            // A job that is over keeps no worker: whether it stops in time does not matter any
-            // more.
+            // An ended job does not keep the worker: it does not matter whether the worker still
+            // stops it.
             let is_free =
                 state.requests == 0 && state.jobs.values().all(|held| held.stopped.is_some());
             if state.phase == Phase::Retiring && is_free {
@@ -263,13 +265,13 @@ impl Worker {
         self.bell.notify_waiters();
     }
 
-    /// It shall end now. False when it was told so before.
+    /// Kills the worker. Returns false if it was killed before.
     pub(crate) fn kill(&self) -> bool {
         self.state().phase = Phase::Ending;
         self.lose()
     }
 
-    /// Its process shall end now, and that counts as a crash. False when it was told so before.
+    /// Kills the process, which counts as a crash. Returns false if it was killed before.
     pub(crate) fn lose(&self) -> bool {
         let before = std::mem::replace(&mut self.state().killed, true);
         if !before {
@@ -279,7 +281,8 @@ impl Worker {
         !before
     }
 
-    /// Why its runs are cut off, now that its process has ended under these limits.
+    /// Returns the reason for which the worker's runs are cut off, after its process has ended
+    /// under these limits.
     pub(crate) fn cutoff(&self, ended: Option<ExitStatus>, limits: WorkerLimits) -> Cutoff {
         let state = self.state();
         match (state.phase, state.killed, ended) {
@@ -294,18 +297,19 @@ impl Worker {
         }
     }
 
-    /// Returns true if it was told to end.
+    /// Returns true if the worker shall end.
     pub(crate) fn is_leaving(&self) -> bool {
         matches!(self.state().phase, Phase::Retiring | Phase::Ending)
     }
 
-    /// How long it has been silent.
+    /// Returns the time since the last call.
     pub(crate) fn silence(&self) -> Duration {
         self.state().heard.elapsed()
     }
 }
 
-/// The end of a process. The guard says of a signal what shells say: 128 and its number.
+/// Returns the end of a process as a text. For a signal, the guard's exit status is 128 plus its
+/// number, as that of shells.
 fn described(status: ExitStatus) -> String {
     match status.code() {
         Some(code @ 129..=192) => format!("exit status {code} (signal {})", code - 128),
@@ -321,7 +325,8 @@ mod tests {
 
     const FREE: Price = Price { what: BilledKind::WorkerCpu, nanos_per_hour: 0 };
 
-    /// It is looked at ten times a second until its process is gone, and told of once.
+    /// The fleet kills a worker at every tick, ten times a second, until its process is gone. The
+    /// process gets the order only once.
     #[test]
     fn a_worker_is_ended_once() {
         let (orders, mut inbox) = mpsc::unbounded_channel();
@@ -332,7 +337,8 @@ mod tests {
         assert!(inbox.try_recv().is_err());
     }
 
-    /// What it holds of an ended run keeps the next one away, and the order to stop goes with it.
+    /// A worker that still runs an ended run of a job does not get the next run. An order to stop
+    /// the earlier run does not apply to the next one.
     #[test]
     fn an_order_to_stop_is_about_one_run() {
         let worker = Worker::new("e", 0, FREE, mpsc::unbounded_channel().0);

@@ -1,6 +1,6 @@
-//! The service alone, without the rest of Plumb: for tests that kill it and for the benchmark.
+//! The service without the rest of Plumb, for tests that kill it and for the benchmark.
 //!
-//! `service-alone serve DATA [KEY]`, and the two commands with which it starts workers.
+//! `service-alone serve DATA [KEY]`, and the two commands that this service uses to start workers.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,4 +1,5 @@
-// The console in a real browser: a job is followed from the form to its result, by keys alone.
+// A test of the console in a real browser: it follows a job from the form to its result with the
+// keyboard only.
 // `node console.mjs ADDRESS KEY ENDPOINT BALANCED CHROMIUM MODULES SCREENSHOTS`; ends with status 0 if all is well.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -26,7 +27,8 @@ async function open(settings = {}) {
   page.setDefaultTimeout(45_000);
   page.on('pageerror', (error) => troubles.push(`error: ${error.message}`));
   page.on('console', (message) => {
-    // A browser reports by itself what the page expects: a wrong key, and the teapot of a worker.
+    // The browser itself logs errors that the test expects: for a wrong key, and for the status 418
+    // of a worker.
     const isExpected = /\/session$|status=418/.test(message.location().url);
     if (message.type() === 'error' && !isExpected) troubles.push(`console: ${message.text()} ${message.location().url}`);
   });
@@ -53,7 +55,8 @@ async function signIn(page) {
   await page.locator('.places').waitFor();
 }
 
-// The key: a wrong one is refused with a sentence, the right one is nowhere afterwards.
+// Signing in: a wrong key is refused with a sentence, and the right key is stored nowhere in the
+// browser.
 const page = await open();
 await page.goto(address);
 await page.locator('#key').fill('wrong');
@@ -65,7 +68,7 @@ assert.ok(!kept.includes(key) && !kept.includes('plumb-console-1'), kept);
 const [cookie] = await page.context().cookies(`${address}/console`);
 assert.ok(cookie.httpOnly && cookie.sameSite === 'Strict' && cookie.value !== key, JSON.stringify(cookie));
 
-// By keys alone: to the endpoint, to the form, and to the result without a reload.
+// With the keyboard only: to the endpoint, to the form, and to the result without a reload.
 await page.evaluate(() => { window.sameDocument = true; });
 await page.locator('tbody tr').first().waitFor();
 await press(page, '/');
@@ -94,7 +97,7 @@ assert.equal(await page.locator('main img, main script').count(), 0);
 assert.equal(await page.evaluate(() => window.owned), undefined, 'no text of a job is ever markup');
 assert.ok(await page.evaluate(() => window.sameDocument), 'the page was never loaded again');
 
-// A job that fails is retried by a key, one that runs is cancelled by a key.
+// A key retries a failed job and cancels a running one.
 const submitted = async (value) => {
   const response = await fetch(`${address}/v2/${endpoint}/run`, {
     method: 'POST', headers: { authorization: key }, body: JSON.stringify({ input: value }) });
@@ -112,13 +115,13 @@ await page.locator('.job-state .state-running').waitFor();
 await press(page, 'x');
 await page.locator('.job-state .state-cancelled').waitFor();
 
-// A large output is cut, and shown whole when asked for.
+// A large output is cut, and can be shown whole.
 const large = await submitted({ output_bytes: 300_000 });
 await page.goto(`${address}/#/endpoints/${endpoint}/jobs/${large}`);
 await page.getByRole('button', { name: 'Show all 300 kB' }).click();
 await page.waitForFunction(() => document.querySelector('section[aria-label="Output"] pre').textContent.length > 300_000);
 
-// A log is followed.
+// The view of a log follows new output.
 await submitted({ log: 'first line' });
 await press(page, 'u');
 await page.locator('.columns').waitFor();
@@ -127,7 +130,7 @@ await page.getByText('first line').first().waitFor();
 await submitted({ log: 'second line' });
 await page.getByText('second line').first().waitFor();
 
-// An endpoint that balances load: its address, a request to its worker, and no jobs.
+// An endpoint that balances load shows its address and a form for a request, and no jobs.
 await page.goto(`${address}/#/endpoints/${balanced}`);
 await page.getByLabel('Base URL').filter({ hasText: `/lb/${balanced}` }).waitFor();
 await press(page, 'n');
@@ -140,7 +143,7 @@ assert.ok(said.includes('"path"') && said.includes('/hello'), said);
 assert.equal(await page.getByText('Submit a job').count() + await page.getByText('Completed').count(), 0);
 await page.getByText('Requests running').waitFor();
 
-// A pod is stopped, started, read and terminated.
+// A pod is stopped and started, its output is read, and it is terminated.
 const made = await fetch(`${address}/v2/pods`, {
   method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
   body: JSON.stringify({ name: 'notebook', image: 'echo:1', gpu: { id: 'NVIDIA L4' }, ports: ['8888/http'],
@@ -157,7 +160,7 @@ await page.locator('tbody .state-running').waitFor();
 await page.goto(`${address}/#/pods/${pod}/logs`);
 await page.getByText('a line of a pod').first().waitFor();
 
-// Help, filter, theme.
+// The help, the filter and the theme.
 await press(page, '?');
 await page.locator('dialog[open]').waitFor();
 await accessible(await withAxe(page), 'help');
@@ -177,7 +180,8 @@ assert.ok(dark[0] === 'dark' && dark[1] !== system[1], `${system} ${dark}`);
 await press(page, 'd');
 assert.deepEqual(await theme(), system);
 
-// Each view in light, in dark and on a phone: complete, without what axe-core finds, and within its width.
+// Each view in light, in dark and on a phone: it is complete, fits the width, and axe-core finds no
+// fault.
 async function withAxe(of) {
   await of.evaluate(`(() => { ${axe} })()`).catch(() => {});
   return of;
@@ -209,7 +213,7 @@ page.on('dialog', (dialog) => dialog.accept());
 await act('Terminate').click();
 await page.getByText('There are no pods.').waitFor();
 
-// Signing out ends it here too.
+// Signing out ends the session in the browser too.
 await page.getByRole('button', { name: 'Sign out' }).click();
 await page.locator('#key').waitFor();
 assert.deepEqual([...requests], [new URL(address).origin], 'nothing is loaded from elsewhere');

@@ -1,4 +1,4 @@
-//! Load balancing endpoints with real workers: the echo worker as an HTTP server.
+//! Tests of load balancing endpoints with real workers. The echo worker is an HTTP server there.
 
 use std::time::{Duration, Instant};
 
@@ -16,10 +16,11 @@ use crate::harness::{Harness, KEY};
 
 const WORKER_ID: &str = "x-runpod-worker-id";
 
-/// The largest body, each way.
+/// The most bytes of a body, in each direction.
 const LIMIT: usize = 30 << 20;
 
-/// A load balancing endpoint of one worker at most; `more` overrides the usual settings.
+/// Makes a load balancing endpoint with at most one worker, and returns its id. `more` overrides
+/// the usual settings.
 async fn balanced(service: &Harness, more: Value) -> String {
     let mut body = json!({ "name": "balanced", "type": "LOAD_BALANCER", "image": "echo:1",
         "gpu": { "pools": ["ADA_24"] }, "workers": { "max": 1, "idleTimeout": 60 },
@@ -40,7 +41,7 @@ async fn impatient(change: impl FnOnce(&mut Options)) -> Harness {
     .await
 }
 
-/// `127.0.0.1:PORT`
+/// Returns the address of the service, `127.0.0.1:PORT`.
 fn address(service: &Harness) -> String {
     let address = service.addresses.queue.strip_prefix("http://").unwrap();
     address.strip_suffix("/v2").unwrap().to_owned()
@@ -61,7 +62,8 @@ async fn answered(service: &Harness, id: &str, path: &str) -> Value {
     response.json().await.unwrap()
 }
 
-/// The `error` of a request that must be refused with this status, and its `message`.
+/// Checks that a request is refused with this status, and returns `error` and `message` of the
+/// answer.
 async fn refusal(response: Response, status: u16) -> (String, String) {
     assert_eq!(response.status().as_u16(), status);
     let body: Value = response.json().await.unwrap();
@@ -111,7 +113,7 @@ async fn what_is_no_load_balancing_endpoint_is_refused_both_ways() {
     let id = balanced(&service, json!({})).await;
     for fresh in [true, false] {
         if !fresh {
-            // Until the fleet knows of it.
+            // The fleet needs some time until it knows the endpoint.
             tokio::time::sleep(Duration::from_millis(300)).await;
         }
         let run = format!("{id}/run");
@@ -141,7 +143,8 @@ async fn version_2_names_the_addresses_of_an_endpoint() {
     assert_eq!(other.json::<Value>().await.unwrap()["path"], "/ping");
 }
 
-/// All workers share this machine, so ports are given out and not chosen by templates.
+/// The service gives each worker free ports, and replaces the values that the template sets,
+/// because all workers share this machine.
 #[tokio::test]
 async fn each_worker_has_ports_of_its_own() {
     let service = Harness::start().await;
@@ -190,7 +193,7 @@ async fn a_websocket_goes_through_both_ways() {
     service.healthy(&id, |health| health["workers"]["idle"] == 1).await;
 }
 
-/// Each part of the answer is read before the next part of the request is sent.
+/// The client reads each part of the answer before it sends the next part of the request.
 #[tokio::test]
 async fn bodies_stream_both_ways_at_once() {
     let service = Harness::start().await;
@@ -298,7 +301,7 @@ async fn a_request_waits_for_a_worker_and_not_for_ever() {
     assert!(began.elapsed() >= Duration::from_millis(400), "{:?}", began.elapsed());
 }
 
-/// It is healthy, and listens elsewhere than it should.
+/// A healthy worker that listens at another port than `PORT` gives 502.
 #[tokio::test]
 async fn a_worker_that_listens_elsewhere_is_a_bad_gateway() {
     let service = Harness::start().await;
@@ -357,7 +360,7 @@ async fn bodies_have_a_limit_each_way() {
     assert!(error.ends_with("is larger than 30 MB"), "{error}");
 }
 
-/// Sends a chunked body that is too large; returns the beginning of the answer.
+/// Sends a chunked body that is too large. Returns the beginning of the answer.
 async fn unannounced(service: &Harness, id: &str) -> String {
     let mut stream = TcpStream::connect(address(service)).await.unwrap();
     let head = format!(
@@ -403,7 +406,7 @@ async fn a_client_that_hangs_up_frees_the_worker() {
     }
 }
 
-/// One that waits for a worker goes too, and calls for no workers any more.
+/// The request of a client that hangs up does not wait for a worker any more, and calls for none.
 #[tokio::test]
 async fn a_client_that_hangs_up_while_it_waits_is_forgotten() {
     let service = Harness::start().await;

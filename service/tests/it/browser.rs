@@ -1,5 +1,5 @@
-//! The console in a real browser. It runs where Chromium is installed, and playwright-core and
-//! axe-core are where `.ci/servers` puts them.
+//! A test of the console in a real browser. It runs only if Chromium is installed, and
+//! `.ci/servers` has installed playwright-core and axe-core.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use tokio::process::Command;
 
 use crate::harness::{Harness, KEY};
 
-/// The browser, and the folder with the modules that drive it.
+/// The path of the browser, and the folder of the modules that drive it.
 struct Browser {
     program: PathBuf,
     modules: PathBuf,
 }
 
-/// Returns the browser; says what is missing if there is none.
+/// Returns the browser. If it is missing, reports that the test is skipped, and returns `None`.
 fn browser() -> Option<Browser> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = std::env::var_os("PLUMB_TEST_SERVERS").map(PathBuf::from);
@@ -32,7 +32,7 @@ fn browser() -> Option<Browser> {
     let required = std::env::var("PLUMB_TEST_SERVERS_REQUIRED").unwrap_or_default();
     let is_required = required.split_whitespace().any(|word| word == "chromium" || word == "all");
     assert!(!is_required, "no Chromium here, and PLUMB_TEST_SERVERS_REQUIRED is `{required}`");
-    // Not by a macro: what those print of a test that passes is kept back.
+    // Written without a macro, because the test harness hides the macro output of a passed test.
     let said = b"skipped: the console in a browser, as Chromium, playwright-core or axe-core is not here\n";
     std::io::stderr().write_all(said).unwrap();
     None

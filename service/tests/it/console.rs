@@ -1,4 +1,4 @@
-//! The console over plain HTTP: who gets in, what is passed on, and what follows.
+//! Tests of the console over plain HTTP: signing in, calls that are passed on, and events.
 
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ struct Events {
 }
 
 impl Events {
-    /// The next event, as it stands; none once the stream has ended.
+    /// Returns the text of the next event; `None` once the stream has ended.
     async fn next(&mut self) -> Option<String> {
         loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {
@@ -89,7 +89,7 @@ impl Events {
         }
     }
 
-    /// The next state of the topic that passes the check.
+    /// Returns the next state of the topic that passes the check.
     async fn until(&mut self, check: impl Fn(&Value) -> bool) -> Value {
         loop {
             let event = self.next().await.expect("the stream goes on");
@@ -148,12 +148,12 @@ async fn a_session_takes_the_key_once_and_both_of_its_secrets() {
         service.client.get(&url).send().await.unwrap(),
         alone("cookie", &visitor.cookie).await.unwrap(),
         alone("x-plumb-console", &visitor.token).await.unwrap(),
-        // The key is for the APIs.
+        // The key is accepted by the APIs only.
         service.client.get(&url).bearer_auth(KEY).send().await.unwrap(),
     ] {
         assert_eq!(response.status(), 401);
     }
-    // The session is for the console, and for this service.
+    // The session is accepted by the console of this service only.
     assert_eq!(visitor.get("/v1/endpoints").await.status(), 401);
     assert_eq!(visitor.get("/v2/any/health").await.status(), 401);
     let other = Harness::start().await;
@@ -199,7 +199,7 @@ async fn other_pages_and_strange_names_are_refused() {
     }
     let local = visitor.request(Method::GET, list).header("host", format!("localhost:{port}"));
     assert_eq!(local.send().await.unwrap().status(), 200);
-    // A form of another page could send this without asking first.
+    // The form of another site could send this text without a preflight request.
     let form = service.client.post(format!("{own}/console/session"));
     let form = form.header("content-type", "text/plain").body(json!({ "key": KEY }).to_string());
     assert_eq!(form.send().await.unwrap().status(), 400);

@@ -1,5 +1,5 @@
-//! Workers and pods in containers: by a client that writes down what it is asked and runs the command itself,
-//! and by a real engine where one answers.
+//! Tests of workers and pods in containers. Some use a fake client, which records its arguments and
+//! runs the command itself. One uses a real engine, if there is one.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,7 +15,8 @@ use crate::killed::Alone;
 use crate::pods::{log, make};
 use crate::scaling::kill_guard;
 
-/// A client of no engine: it appends its arguments to `calls`, one a line, and runs the command.
+/// A fake client without an engine. It appends its arguments to `calls`, one on each line, and runs
+/// the command.
 const CLIENT: &str = r#"#!/bin/sh
 printf '%s\n' "$@" -- >> "HERE/calls"
 operation=$1
@@ -38,7 +39,7 @@ run)
 esac
 "#;
 
-/// The folder of a client.
+/// The folder of a fake client.
 struct Client(TempDir);
 
 impl Client {
@@ -59,7 +60,7 @@ impl Client {
         Runtime::Container(self.path().into())
     }
 
-    /// The calls, each with its arguments.
+    /// Returns the calls of the client, each with its arguments.
     fn calls(&self) -> Vec<Vec<String>> {
         let text = std::fs::read_to_string(self.0.path().join("calls")).unwrap_or_default();
         let mut calls = vec![Vec::new()];
@@ -85,7 +86,7 @@ impl Client {
     }
 }
 
-/// A template whose container runs the echo worker.
+/// Returns a template whose container runs the echo worker.
 fn template() -> Value {
     json!({ "name": "boxed", "imageName": "registry.example/echo:3", "isServerless": true,
         "dockerEntrypoint": [env!("CARGO_BIN_EXE_service-alone")], "dockerStartCmd": ["echo"],
@@ -147,7 +148,7 @@ async fn containers_go_when_the_service_is_killed() {
     let name = format!("plumb-{}", done["workerId"].as_str().unwrap());
     service.kill();
     client.removed(&name).await;
-    // One whose guard was killed as well.
+    // A container that is left because its guard was killed as well.
     std::fs::write(client.0.path().join("left"), "4c01db0b339c\n").unwrap();
     let service = Alone::with_variable(&variable, folder.path()).await;
     client.removed("4c01db0b339c").await;
@@ -220,7 +221,8 @@ async fn a_pod_is_a_container_of_its_image() {
     service.stop().await;
 }
 
-/// A container engine that answers: that of the folder of test servers, or one on `PATH`.
+/// Returns a container engine that answers: the one in the folder of test servers, or one on
+/// `PATH`; `None` if there is none.
 fn real_engine() -> Option<OsString> {
     let servers = std::env::var_os("PLUMB_TEST_SERVERS");
     let servers = servers.map_or_else(|| "../target/servers".into(), PathBuf::from);
@@ -242,7 +244,7 @@ fn real_engine() -> Option<OsString> {
     engine
 }
 
-/// A worker and a pod in real containers: a shell with the tools of busybox.
+/// A real engine runs a worker and a pod: a shell with the tools of busybox.
 #[tokio::test]
 async fn a_real_engine_runs_a_worker_and_a_pod() {
     let Some(engine) = real_engine() else { return };
@@ -268,7 +270,7 @@ async fn a_real_engine_runs_a_worker_and_a_pod() {
     let (_, done) = service.queue(reqwest::Method::GET, &path, None).await;
     assert_eq!(done["status"], "COMPLETED", "{done}");
     assert_eq!(done["output"], "67108864");
-    // Its volume stays from one start to the next, its disk does not.
+    // The volume of the pod is kept from one start to the next, its disk is not.
     let line =
         "echo x >> /work/kept; echo x >> /tmp/lost; wc -l /work/kept /tmp/lost; exec sleep 60";
     let pod = json!({ "name": "boxed", "imageName": "busybox:1", "volumeInGb": 1, "ports": [],

@@ -1,4 +1,4 @@
-//! The descriptions of the management APIs against what the service does.
+//! Tests of the descriptions of the management APIs against the behaviour of the service.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn fields(value: &Value) -> &Map<String, Value> {
     value.as_object().unwrap_or_else(|| panic!("{value}"))
 }
 
-/// The addresses of both versions, and the version that each says it is.
+/// Returns the addresses of both versions, each with the version in its description.
 fn faces(service: &Harness) -> [(String, &'static str); 2] {
     [(service.addresses.rest.clone(), "0.1.0"), (service.addresses.queue.clone(), "2.0.0")]
 }
@@ -59,7 +59,8 @@ async fn each_described_operation_is_there_and_no_other() {
     }
 }
 
-/// A field that is described is read: of a wrong type, it is refused, and named.
+/// The service reads every field that the description names: it refuses a value of a wrong type,
+/// and names the field.
 #[tokio::test]
 async fn each_described_field_is_checked() {
     let service = Harness::start().await;
@@ -92,11 +93,11 @@ async fn output(command: &mut Command) -> Option<std::process::Output> {
 }
 
 fn skipped(why: &str) {
-    // Not by a macro: what those print of a test that passes is kept back.
+    // Written without a macro, because the test harness hides the macro output of a passed test.
     std::io::stderr().write_all(format!("skipped: schemathesis, as {why}\n").as_bytes()).unwrap();
 }
 
-/// Thousands of requests, made from the description by a program that knows nothing else.
+/// Schemathesis makes thousands of requests from the description alone, and finds no contradiction.
 #[tokio::test]
 async fn schemathesis_finds_nothing() {
     if std::env::var_os("SERVICE_SDK_TESTS").is_none() {
@@ -116,8 +117,8 @@ async fn schemathesis_finds_nothing() {
     if !program.exists() {
         return skipped("it cannot be installed here");
     }
-    // What no schema can say: objects that are not there, names that are taken, and of endpoints what
-    // depends on the fields beside.
+    // The rules that no schema can express: objects that do not exist, names that are taken, and
+    // fields of endpoints that depend on other fields.
     let config = "\
 [checks.positive_data_acceptance]
 expected-statuses = [\"2xx\", \"400\", \"404\", \"409\"]

@@ -1,4 +1,4 @@
-//! Entrances of the service: TLS, and pages of other origins.
+//! Tests of TLS, and of calls from pages of other origins.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use service::{Options, StartError, TlsFiles};
 
 use crate::harness::{Harness, KEY, client};
 
-/// A file of the test certificates. They are for tests alone: their keys are public.
+/// Returns the path of a test certificate. These files are for tests only: their keys are public.
 fn certificate(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/certificates").join(name)
 }
@@ -19,7 +19,7 @@ fn files() -> TlsFiles {
     TlsFiles { certificate: certificate("service.pem"), key: certificate("service.key") }
 }
 
-/// A client that trusts the authority of the test certificates.
+/// Returns a client that trusts the authority of the test certificates.
 fn trusting() -> reqwest::Client {
     drop(client());
     let authority = std::fs::read(certificate("authority.pem")).unwrap();
@@ -32,7 +32,7 @@ fn trusting() -> reqwest::Client {
 async fn with_a_certificate_clients_use_tls_and_workers_find_the_service() {
     let mut service = Harness::with(|options| options.tls = Some(files())).await;
     assert!(service.addresses.rest.starts_with("https://127.0.0.1:"), "{}", service.addresses.rest);
-    // Who does not trust the authority, or speaks no TLS, gets nothing.
+    // A client that does not trust the authority, or speaks no TLS, gets no answer.
     assert!(client().get(&service.addresses.rest).send().await.is_err());
     let plain = service.addresses.rest.replace("https:", "http:");
     assert!(client().get(plain).send().await.is_err());
@@ -64,7 +64,8 @@ async fn certificates_that_cannot_be_used_are_refused() {
     }
 }
 
-/// Sends what a browser asks before a page of this origin calls, and the call.
+/// Sends the preflight request of a browser for a page of this origin, and then the call. Returns
+/// the headers of both answers.
 async fn from_page(service: &Harness, origin: &'static str) -> (HeaderMap, HeaderMap) {
     let url = format!("{}/endpoints", service.addresses.rest);
     let asked = service
@@ -95,7 +96,7 @@ async fn pages_of_the_allowed_origins_may_call() {
     assert!(asked.contains_key("x-request-id"));
     let (asked, called) = from_page(&service, "https://other.example.com").await;
     assert!(!asked.contains_key(ALLOWED) && !called.contains_key(ALLOWED));
-    // Without the option nothing is allowed, and with `*` everything.
+    // Without the option no origin is allowed, and with `*` every origin.
     let (asked, called) = from_page(&Harness::start().await, "https://app.example.com").await;
     assert!(!asked.contains_key(ALLOWED) && !called.contains_key(ALLOWED));
     let service = Harness::with(|options| options.cors = vec!["*".parse().unwrap()]).await;

@@ -1,4 +1,4 @@
-//! GraphQL.
+//! Tests of GraphQL.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -225,7 +225,7 @@ async fn variables_are_an_object_or_nothing() {
     }
 }
 
-/// A field that clients of the real service select and this service does not have is null, not an error.
+/// A field that clients select and only the real service has is null; it is not an error.
 #[tokio::test]
 async fn what_only_the_real_service_has_is_null() {
     let service = Harness::start().await;

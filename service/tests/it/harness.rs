@@ -1,4 +1,4 @@
-//! A service of its own for each test, and a client.
+//! The harness of the tests: each test gets a service and a client of its own.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
@@ -24,7 +24,7 @@ pub(crate) struct Harness {
     folder: Option<TempDir>,
 }
 
-/// A client that never reuses a connection that the service has cut.
+/// Returns a client that uses no proxy and waits at most 30 seconds for an answer.
 pub(crate) fn client() -> reqwest::Client {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
@@ -45,7 +45,7 @@ impl Harness {
         harness
     }
 
-    /// A service over a folder that outlives it.
+    /// Starts a service with this data folder, which remains after the service.
     pub(crate) async fn over(folder: &Path, change: impl FnOnce(&mut Options)) -> Harness {
         let mut options = Options::new(folder.to_owned());
         options.key = Some(KEY.to_owned());
@@ -69,14 +69,15 @@ impl Harness {
         Harness { addresses, client: client(), stop, data, running, folder: None }
     }
 
-    /// Stops the service and waits until it is gone.
+    /// Stops the service, and waits until it has ended. Returns its data folder; `None` if the
+    /// folder belongs to the test.
     pub(crate) async fn stop(self) -> Option<TempDir> {
         self.stop.cancel();
         self.running.await.unwrap();
         self.folder
     }
 
-    /// A REST request; the body of the answer is null when it is empty.
+    /// Sends a REST request. Returns the status and the body of the answer; an empty body is null.
     pub(crate) async fn rest(
         &self,
         method: Method,
@@ -110,14 +111,14 @@ impl Harness {
         body
     }
 
-    /// A POST that must succeed.
+    /// Sends a POST that must succeed. Returns its answer.
     pub(crate) async fn post(&self, path: &str, body: Value) -> Value {
         let (status, answer) = self.rest(Method::POST, path, Some(body)).await;
         assert!(status.is_success(), "{path}: {status} {answer}");
         answer
     }
 
-    /// A request that must be refused with this status; returns the message.
+    /// Sends a request that must be refused with this status. Returns the message.
     pub(crate) async fn refused(
         &self,
         method: Method,
@@ -131,7 +132,7 @@ impl Harness {
         answer["error"].as_str().unwrap().to_owned()
     }
 
-    /// A GraphQL request.
+    /// Sends a GraphQL request. Returns the status and the body of the answer.
     pub(crate) async fn graphql(&self, query: &str, variables: Value) -> (StatusCode, Value) {
         let url = format!("{}?api_key={KEY}", self.addresses.graphql);
         let body = json!({ "query": query, "variables": variables });
@@ -139,14 +140,14 @@ impl Harness {
         (response.status(), response.json().await.unwrap())
     }
 
-    /// The data of a GraphQL request that must succeed.
+    /// Sends a GraphQL request that must succeed. Returns its data.
     pub(crate) async fn data(&self, query: &str, variables: Value) -> Value {
         let (status, mut body) = self.graphql(query, variables).await;
         assert!(status == StatusCode::OK && body.get("errors").is_none(), "{status} {body}");
         body["data"].take()
     }
 
-    /// The message of the first error of a GraphQL operation that must fail.
+    /// Sends a GraphQL operation that must fail. Returns the message of its first error.
     pub(crate) async fn fails(&self, query: &str, variables: Value) -> String {
         let (status, body) = self.graphql(query, variables).await;
         assert_eq!(status, StatusCode::OK, "{body}");
@@ -163,13 +164,13 @@ impl Harness {
         self.post("/templates", body).await["id"].as_str().unwrap().to_owned()
     }
 
-    /// The entries of the access log.
+    /// Returns the entries of the access log.
     pub(crate) fn access_log(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.data.join("access.log")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// A request to the job API; the path begins with the endpoint.
+    /// Sends a request to the job API. The path begins with the endpoint.
     pub(crate) async fn queue(
         &self,
         method: Method,
@@ -180,7 +181,8 @@ impl Harness {
         self.send(method, &url, body).await
     }
 
-    /// An endpoint with a template of its own; `more` overrides the usual settings.
+    /// Makes an endpoint with a template of its own, and returns its id. `more` overrides the usual
+    /// settings.
     pub(crate) async fn endpoint(&self, more: Value) -> String {
         let name = format!("t-{}", self.access_log().len());
         let template = match more.get("templateId") {
@@ -206,7 +208,7 @@ impl Harness {
         answer["id"].as_str().unwrap().to_owned()
     }
 
-    /// A job once it is in this state.
+    /// Waits until a job is in this state, and returns it.
     pub(crate) async fn until(&self, endpoint: &str, job: &str, state: &str) -> Value {
         let path = format!("{endpoint}/status/{job}");
         let mut last = Value::Null;
@@ -226,7 +228,7 @@ impl Harness {
         self.queue(Method::GET, &format!("{endpoint}/health"), None).await.1
     }
 
-    /// Waits until the health of an endpoint shows this.
+    /// Waits until the health of an endpoint passes the check, and returns it.
     pub(crate) async fn healthy(&self, endpoint: &str, check: impl Fn(&Value) -> bool) -> Value {
         let mut health = Value::Null;
         for _ in 0..400 {
@@ -239,7 +241,7 @@ impl Harness {
         panic!("the endpoint stays as it is: {health}");
     }
 
-    /// The ids of the workers of an endpoint.
+    /// Returns the ids of the workers of an endpoint.
     pub(crate) async fn pods(&self, endpoint: &str) -> Vec<String> {
         let query =
             "query($id: String!) { myself { endpoint(id: $id) { pods { id desiredStatus } } } }";

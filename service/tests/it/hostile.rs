@@ -1,4 +1,4 @@
-//! Clients that mean no good, or do not know better: nobody else suffers.
+//! Tests with malicious and with careless clients: they must not harm others.
 
 use std::time::{Duration, Instant};
 
@@ -69,7 +69,7 @@ async fn deep_and_wide_documents_are_refused_early() {
     let body = format!("{{\"name\": {nested}}}");
     let sent = service.client.post(&url).bearer_auth(KEY).body(body).send().await.unwrap();
     assert_eq!(sent.status(), 400);
-    // An input is the worker's business: it may be as deep as it likes.
+    // The service does not look into an input, so it may be nested as deeply as the client likes.
     let endpoint = service.endpoint(json!({ "workersMax": 0 })).await;
     let url = format!("{}/{endpoint}/run", service.addresses.queue);
     let body = format!("{{\"input\": {{\"x\": {nested}}}}}");
@@ -120,7 +120,7 @@ async fn what_is_too_large_is_refused_without_reading_it() {
         );
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut answer = [0; 12];
-        // Not a byte of the body was sent, and none is waited for.
+        // The client has sent no byte of the body, and the service waits for none.
         let read = timeout(Duration::from_secs(10), stream.read_exact(&mut answer)).await;
         read.expect("the service waits for the body").unwrap();
         assert_eq!(&answer, b"HTTP/1.1 400", "{operation} {length}");
@@ -128,7 +128,8 @@ async fn what_is_too_large_is_refused_without_reading_it() {
     assert_eq!(service.health(&endpoint).await["jobs"]["inQueue"], 0);
 }
 
-/// Who deletes a volume and leaves at once leaves nothing of it behind.
+/// A client that deletes a volume and leaves at once leaves neither the volume nor its folder
+/// behind.
 #[tokio::test]
 async fn a_volume_goes_with_its_folder_when_the_client_has_left() {
     let service = Harness::start().await;
@@ -156,7 +157,7 @@ async fn a_volume_goes_with_its_folder_when_the_client_has_left() {
     timeout(Duration::from_secs(10), all_gone).await.expect("folders are left");
 }
 
-/// A body that does not say how long it is is read up to the limit.
+/// The service reads a body without an announced length up to the limit, and then refuses it.
 #[tokio::test]
 async fn what_turns_out_too_large_is_refused() {
     let service = Harness::start().await;
@@ -187,7 +188,7 @@ async fn slow_clients_hold_up_nobody() {
         |operation: &str| format!("{operation} HTTP/1.1\r\nHost: x\r\nAuthorization: {KEY}\r\n");
     let mut deaf = Vec::new();
     for _ in 0..20 {
-        // They ask for a large answer and never read it.
+        // These clients ask for a large answer and never read it.
         let mut stream = TcpStream::connect(host(&service)).await.unwrap();
         let asked = format!("{}\r\n", head(&format!("GET /v2/{endpoint}/status/{large}")));
         stream.write_all(asked.as_bytes()).await.unwrap();
@@ -227,7 +228,7 @@ async fn a_path_that_is_no_text_is_refused_as_all_else_is() {
     }
 }
 
-/// Half a body is waited for ten seconds, and keeps nobody out meanwhile.
+/// The service waits ten seconds for the rest of a body, and serves other clients meanwhile.
 #[tokio::test]
 async fn half_sent_bodies_end_and_keep_nobody_out() {
     let service = Harness::start().await;
@@ -254,7 +255,7 @@ async fn half_sent_bodies_end_and_keep_nobody_out() {
     assert!(asked.elapsed() > Duration::from_secs(9), "{:?}", asked.elapsed());
 }
 
-/// A client that writes all of its body before it reads gets its answer, too.
+/// A client that writes its whole body before it reads gets the answer too.
 #[tokio::test]
 async fn what_is_too_large_is_answered_before_the_connection_ends() {
     let service = Harness::start().await;
@@ -292,7 +293,7 @@ async fn who_takes_nothing_of_an_answer_is_cut() {
     );
     let mut deaf = TcpStream::connect(host(&service)).await.unwrap();
     deaf.write_all(asked.as_bytes()).await.unwrap();
-    // A slow one gets all of it, though the time of the result is up meanwhile.
+    // A slow client gets the whole result, even if the retention of the result ends meanwhile.
     let mut slow = TcpStream::connect(host(&service)).await.unwrap();
     slow.write_all(asked.as_bytes()).await.unwrap();
     let (mut piece, mut text) = (vec![0; 1 << 20], Vec::new());
@@ -311,7 +312,7 @@ async fn who_takes_nothing_of_an_answer_is_cut() {
     service.healthy(&endpoint, |health| health["jobs"]["completed"] == 1).await;
 }
 
-/// A job that was not begun ends when its client hangs up.
+/// A job that is still in the queue is cancelled when its client hangs up.
 #[tokio::test]
 async fn the_queued_job_of_a_client_that_hangs_up_is_cancelled() {
     let service = Harness::start().await;

@@ -1,4 +1,4 @@
-//! The job API with real workers: every operation, state and limit.
+//! Tests of the job API with real workers: every operation, state and limit.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ async fn a_job_runs_and_is_counted() {
     assert_eq!(raw.header("authorization", KEY).send().await.unwrap().status(), 200);
 }
 
-/// JSON that is more than most parsers hold: it is echoed as it was written.
+/// A worker gets JSON exactly as the client wrote it, even if most parsers cannot represent it.
 #[tokio::test]
 async fn any_json_is_echoed_untouched() {
     let service = Harness::start().await;
@@ -128,7 +128,7 @@ async fn cancelling_queued_and_running_jobs() {
         assert_eq!((status, answer), (200, json!({ "id": job, "status": "CANCELLED" })));
         assert!(asked.elapsed() < Duration::from_millis(500));
     }
-    // The worker is free again without having been replaced.
+    // The worker is free again, and was not replaced.
     let workers = service.pods(&endpoint).await;
     service.until(&endpoint, &after, "COMPLETED").await;
     assert_eq!(service.pods(&endpoint).await, workers);
@@ -241,7 +241,8 @@ async fn head_takes_nothing_away() {
     assert_eq!(service.health(&endpoint).await["jobs"]["completed"], 1);
 }
 
-/// It goes behind those that wait, is tried twice more, and fails with the reason.
+/// A job that kills its workers goes to the end of the queue, is tried twice more, and then fails
+/// with the reason. Other jobs run meanwhile.
 #[tokio::test]
 async fn a_job_that_kills_its_workers_fails_and_starves_nobody() {
     let lines = Arc::new(Mutex::new(Vec::new()));
@@ -266,7 +267,7 @@ async fn a_job_that_kills_its_workers_fails_and_starves_nobody() {
     assert!(error.starts_with("3 workers were lost while they ran this job"), "{error}");
     assert!(error.contains("exit status 134 (signal 6)"), "{error}");
     assert_eq!(shown["retries"], 2);
-    // The cause is known: the next worker need not wait.
+    // The cause of the crashes is gone, so the next worker starts without a pause.
     let health = service.healthy(&endpoint, |health| health["workers"]["unhealthy"] == 0).await;
     assert_eq!((&health["jobs"]["completed"], &health["jobs"]["failed"]), (&json!(3), &json!(1)));
     assert!(lines.lock().unwrap().contains(&format!("job {poison} failed: {error}")));
@@ -425,7 +426,7 @@ async fn results_that_are_too_large_or_binary_talk_fail_alone() {
 async fn a_result_that_never_arrives_is_worked_for_again() {
     let service = Harness::with(|options| {
         options.timing.silence = Duration::from_millis(2500);
-        // As often as a worker tries: three times, and once more where a kept connection fails.
+        // A worker tries three times, and once more when a kept connection fails.
         options.faults = vec!["op=POST /job-done,times=4,kind=cut".parse().unwrap()];
     })
     .await;
@@ -466,7 +467,7 @@ async fn calls_of_openai_pass_through_to_a_worker() {
     let service = Harness::start().await;
     let endpoint = service.endpoint(json!({})).await;
     let path = format!("{endpoint}/openai/v1/chat/completions");
-    // The echo worker answers with its input: what a worker is given shows.
+    // The echo worker answers with its input, so the answer shows the worker's input.
     let body = json!({ "model": "m", "messages": [] });
     let (status, given) = service.queue(Method::POST, &path, Some(body.clone())).await;
     assert_eq!(status, 200, "{given}");
@@ -478,7 +479,7 @@ async fn calls_of_openai_pass_through_to_a_worker() {
     let asked = service.client.post(url).bearer_auth(KEY).json(&json!({ "stream": true, "n": 1 }));
     let streamed = asked.send().await.unwrap();
     assert_eq!(streamed.headers()["content-type"], "text/event-stream");
-    // Nothing was streamed by this worker, so its output is the one event.
+    // This worker has not streamed anything, so its output is the only event.
     let events = streamed.text().await.unwrap();
     assert!(events.starts_with("data: {") && events.ends_with("}\n\n"), "{events}");
     assert!(events.contains("\"n\":1"), "{events}");

@@ -1,4 +1,5 @@
-//! Keys with fewer rights: each interface, each form in which a key is shown, and what is refused.
+//! Tests of keys with fewer rights: each interface, each form in which a request shows a key, and
+//! the refused requests.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ fn create(harness: &Harness, name: &str, rights: Rights) -> String {
     service::create_key(&harness.data, name, rights).unwrap()
 }
 
-/// One request, and the keys that it is refused to.
+/// A request, and the names of the keys that must not send it.
 struct Case {
     method: Method,
     url: String,
@@ -42,7 +43,8 @@ const GRAPHQL_CHANGES: &[&str] = &["read", "rest", "jobs", "one"];
 const JOB_READS: &[&str] = &["rest", "graphql"];
 const JOB_CHANGES: &[&str] = &["read", "rest", "graphql"];
 
-/// A key of each kind, with its name. `one` is for the jobs of this endpoint.
+/// Makes a key of each kind, and returns each with its name. `one` is for the jobs of this
+/// endpoint.
 fn keys(harness: &Harness, endpoint: &str) -> Vec<(&'static str, String)> {
     let only = |interface| Rights { interface: Some(interface), ..Rights::default() };
     let kinds = [
@@ -120,7 +122,7 @@ async fn each_request_is_refused_to_the_keys_without_the_right() {
         for (name, key) in &keys {
             let (status, text) = send(&harness, key, method.clone(), url, body.clone()).await;
             let is_refused = refused.contains(name);
-            // Version 2 answers 403.
+            // Version 2 answers 403 in the place of 401.
             let is_so = matches!(status, 401 | 403);
             assert_eq!(is_so, is_refused, "{name}: {method} {url}: {status} {text}");
             if is_refused {
@@ -171,7 +173,7 @@ async fn a_key_counts_in_every_form_until_it_is_revoked() {
     assert_eq!((by_query("{ myself { id } }").await, by_query(change).await), (200, 401));
     service::revoke_key(&harness.data, "reader").unwrap();
     assert_eq!((raw(Method::GET, &health).await, by_query("{ myself { id } }").await), (401, 401));
-    // A key of the same name is another key.
+    // A new key of the same name is a different key.
     let again = create(&harness, "reader", Rights::default());
     let rest = format!("{}/endpoints", harness.addresses.rest);
     assert_eq!(send(&harness, &key, Method::GET, &rest, json!({})).await.0, 401);

@@ -1,4 +1,5 @@
-//! `kill -9` at any moment: nothing that was accepted is lost, and no worker lives on.
+//! Tests that end the service with `kill -9`: nothing that was accepted is lost, and no worker
+//! lives on.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -12,7 +13,7 @@ use tokio::io::AsyncWriteExt as _;
 use crate::harness::{KEY, client};
 use crate::scaling::processes;
 
-/// A process that does not outlive its test.
+/// A process that is killed at the end of its test.
 struct Process(Child);
 
 impl Drop for Process {
@@ -35,19 +36,19 @@ impl Alone {
         Alone::start_by(Command::new(env!("CARGO_BIN_EXE_service-alone")), folder).await
     }
 
-    /// A service that takes any number of requests.
+    /// Starts a service without limits on the rates of requests.
     pub(crate) async fn without_rates(folder: &Path) -> Alone {
         Alone::with_variable(&("SERVICE_NO_RATES", "1".into()), folder).await
     }
 
-    /// A service with one more variable in its environment.
+    /// Starts a service with one more variable in its environment.
     pub(crate) async fn with_variable(variable: &(&str, OsString), folder: &Path) -> Alone {
         let mut command = Command::new(env!("CARGO_BIN_EXE_service-alone"));
         command.env(variable.0, &variable.1);
         Alone::start_by(command, folder).await
     }
 
-    /// A service that may have only so many descriptors.
+    /// Starts a service that may have only so many descriptors.
     async fn with_descriptors(count: usize, folder: &Path) -> Alone {
         let mut command = Command::new("sh");
         let limited = format!("ulimit -n {count} && exec \"$0\" \"$@\"");
@@ -71,7 +72,7 @@ impl Alone {
         panic!("the service does not start");
     }
 
-    /// The memory that it takes, in MB.
+    /// Returns the memory of the service, in MB.
     fn memory(&self) -> u64 {
         let path = format!("/proc/{}/status", self.process.0.id());
         let status = std::fs::read_to_string(path).unwrap();
@@ -97,13 +98,13 @@ impl Alone {
         self.named_endpoint(&format!("chat{workers}"), workers).await
     }
 
-    /// An endpoint with this name and so many workers.
+    /// Makes an endpoint with this name and so many workers. Returns its id.
     pub(crate) async fn named_endpoint(&self, name: &str, workers: i64) -> String {
         let template = json!({ "name": name, "imageName": "echo", "isServerless": true });
         self.endpoint_of(template, workers).await
     }
 
-    /// An endpoint of this template, with its name, and so many workers.
+    /// Makes an endpoint with this template, its name, and so many workers. Returns its id.
     pub(crate) async fn endpoint_of(&self, template: Value, workers: i64) -> String {
         let name = template["name"].clone();
         let template = self.post(format!("{}/templates", self.rest), &template).await.unwrap();
@@ -228,17 +229,18 @@ async fn every_accepted_volume_survives_writers_that_are_cut_off() {
     for volume in &made {
         assert!(listed.contains(volume), "{volume} was accepted and is lost");
     }
-    // At most one write per writer was under way when the service was killed.
+    // Each writer had at most one unanswered write when the service was killed.
     assert!(listed.len() <= made.len() + 8, "{} {}", listed.len(), made.len());
 }
 
-/// More idle connections than the service may have descriptors keep nobody out.
+/// Clients that hold more idle connections than the service may have descriptors keep no other
+/// client out.
 #[tokio::test]
 async fn whoever_says_nothing_keeps_nobody_out() {
     let folder = TempDir::new().unwrap();
     let service = Alone::with_descriptors(128, folder.path()).await;
     let host = service.rest.strip_prefix("http://").unwrap().trim_end_matches("/v1").to_owned();
-    // A client whose connection is in use all the while is not cut.
+    // A client whose connection is in use is not cut.
     let endpoint = service.endpoint(1).await;
     let long = json!({ "input": { "sleep_ms": 1500 } });
     let long = service.post(format!("{}/{endpoint}/runsync", service.queue), &long);
@@ -261,7 +263,7 @@ async fn whoever_says_nothing_keeps_nobody_out() {
     };
     let (long, crowd) = tokio::join!(long, crowd);
     assert_eq!(long.unwrap()["status"], "COMPLETED");
-    // There is room for new workers, too.
+    // New workers can start too.
     let second = service.endpoint(2).await;
     let job = json!({ "input": { "x": 1 } });
     let job = service.post(format!("{}/{second}/runsync", service.queue), &job).await;
@@ -269,7 +271,8 @@ async fn whoever_says_nothing_keeps_nobody_out() {
     drop(crowd);
 }
 
-/// Two hundred who ask for a large result and do not read it.
+/// Two hundred clients that ask for a large result and do not read it take little memory of the
+/// service.
 #[tokio::test]
 async fn answers_that_nobody_reads_take_little_memory() {
     let folder = TempDir::new().unwrap();

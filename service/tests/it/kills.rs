@@ -1,7 +1,7 @@
-//! `kill -9` of the service and of workers, again and again, while clients submit, cancel and wait:
-//! no accepted job is lost, and each ends once.
+//! A test that ends the service and its workers with `kill -9` again and again, while clients
+//! submit jobs, cancel them and wait for them. No accepted job is lost, and each job ends once.
 //!
-//! `SERVICE_TEST_KILLS=20` kills twenty times; without it three kills are enough.
+//! `SERVICE_TEST_KILLS=20` kills twenty times; without the variable there are three kills.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -21,24 +21,24 @@ const ENDPOINTS: usize = 3;
 const WORKERS: i64 = 2;
 const CLIENTS: usize = 12;
 
-/// The longest that the last jobs may take to end.
+/// The longest time for the last jobs to end.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// An accepted job, as its client knows it.
+/// The knowledge of a client about its accepted job.
 #[derive(Debug, Clone)]
 struct Accepted {
     endpoint: String,
     input: Value,
-    /// True if a cancel was sent, whether or not an answer came.
+    /// True if a cancel was sent, with or without an answer.
     may_be_cancelled: bool,
-    /// The result, if its client got one.
+    /// The result, if the client got one; else `None`.
     seen: Option<Value>,
 }
 
-/// The jobs that were accepted, by id.
+/// The accepted jobs, by id.
 type Record = Arc<Mutex<BTreeMap<String, Accepted>>>;
 
-/// Numbers that nobody can foresee.
+/// Random numbers that differ from run to run.
 #[derive(Clone)]
 struct Chance(RandomState, u64);
 
@@ -49,7 +49,7 @@ impl Chance {
     }
 }
 
-/// A client of the service, wherever it is at the moment.
+/// A client that submits jobs to the service, whose address changes with each start.
 struct Submitter {
     address: watch::Receiver<Option<String>>,
     http: reqwest::Client,
@@ -60,20 +60,20 @@ struct Submitter {
 }
 
 impl Submitter {
-    /// Submits job after job until there is no service any more.
+    /// Submits jobs until there is no service any more.
     async fn run(mut self) {
         loop {
             let address = self.address.borrow_and_update().clone();
             let Some(address) = address else { return };
             if self.one(&address).await.is_none() && self.address.borrow().is_some() {
-                // It was killed: the next one has another address.
+                // The service was killed. The next one has another address.
                 let renewed = tokio::time::timeout(PATIENCE, self.address.changed()).await;
                 renewed.expect("the service starts again").unwrap();
             }
         }
     }
 
-    /// One job; none when the service was gone before an answer came.
+    /// Submits one job. Returns `None` if the service was gone before it answered.
     async fn one(&mut self, address: &str) -> Option<()> {
         self.number += 1;
         let mut input = json!({ "number": self.number, "sleep_ms": self.chance.below(15) });
@@ -109,7 +109,8 @@ impl Submitter {
         change(self.record.lock().unwrap().get_mut(id).unwrap());
     }
 
-    /// A POST; null where it was refused, as the cancel of a job that has ended is.
+    /// Sends a POST. Returns null if it was refused, for example the cancel of an ended job;
+    /// returns `None` if there was no answer.
     async fn post(&self, url: String, body: &Value) -> Option<Value> {
         let sent = self.http.post(url).bearer_auth(KEY).json(body).send().await.ok()?;
         assert!(sent.status() != 404 && sent.status().as_u16() < 500, "{}", sent.status());
@@ -178,7 +179,7 @@ async fn every_accepted_job_ends_once_however_often_the_service_is_killed() {
     );
 }
 
-/// Kills one worker of these endpoints; false when none runs.
+/// Kills one worker of these endpoints. Returns false if none runs.
 fn kill_a_worker(endpoints: &[String], chance: &mut Chance) -> bool {
     let endpoint = &endpoints[usize::try_from(chance.below(ENDPOINTS as u64)).unwrap()];
     let processes = marked(&format!("RUNPOD_ENDPOINT_ID={endpoint}"));
@@ -187,8 +188,8 @@ fn kill_a_worker(endpoints: &[String], chance: &mut Chance) -> bool {
     killed.unwrap().success()
 }
 
-/// Every accepted job ends as it was told to, and as its client saw it end; returns how many ended
-/// in each state.
+/// Checks that every accepted job has ended in the state that its input demands and that its client
+/// saw. Returns the number of jobs in each state.
 async fn check_jobs(
     service: &Alone,
     record: &BTreeMap<String, Accepted>,
@@ -217,7 +218,8 @@ async fn check_jobs(
     ended
 }
 
-/// Waits until an endpoint has no job left, those included whose client never got an answer.
+/// Waits until an endpoint has no unfinished job, including the jobs whose client never got an
+/// answer.
 async fn empty(service: &Alone, endpoint: &str) {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -230,7 +232,8 @@ async fn empty(service: &Alone, endpoint: &str) {
     }
 }
 
-/// The record has each accepted job once, and counts each end once; returns the number of its jobs.
+/// Checks that the store contains each accepted job once, and has counted each end once. Returns
+/// the number of its jobs.
 fn check_record(folder: &std::path::Path, record: &BTreeMap<String, Accepted>) -> usize {
     let conn = rusqlite::Connection::open(folder.join("service.db")).unwrap();
     let mut statement = conn.prepare("select id, state from jobs").unwrap();

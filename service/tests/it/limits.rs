@@ -1,4 +1,4 @@
-//! Limits on what workers use of this machine.
+//! Tests of the limits on the workers' use of this machine.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ async fn a_worker_has_the_limits_and_ends_when_its_cpu_time_is_up() {
     let service = Harness::with(|options| {
         options.worker_limits =
             WorkerLimits { memory: Some(MEMORY), files: Some(100), cpu_seconds: Some(1) };
-        // One start is enough to look at.
+        // With this pause the worker is started only once, which is enough.
         options.timing.crash_pause = Duration::from_mins(1);
     })
     .await;

@@ -1,4 +1,4 @@
-//! The service over real sockets.
+//! Tests of the service over real sockets.
 
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test fails where it stands")]
 

@@ -1,4 +1,4 @@
-//! The REST management API.
+//! Tests of the REST management API.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -163,7 +163,8 @@ async fn the_value_of_the_scaler_is_a_number() {
          scalerValue: 2.5}}) {{ scalerValue }} }}"
     );
     assert_eq!(service.data(&save, json!({})).await["saveEndpoint"]["scalerValue"], 2.5);
-    // Whole numbers are written as such: not every client reads 4.0 into an integer.
+    // Whole numbers are written without a fraction, because some clients cannot read 4.0 into an
+    // integer.
     for value in [json!(4), json!(4.0)] {
         let body = Some(json!({ "scalerValue": value }));
         let (_, changed) = service.rest(Method::PATCH, &path, body).await;
@@ -259,7 +260,8 @@ async fn a_bound_template_is_hidden_and_goes_with_its_endpoint() {
     assert_eq!(all, json!([]));
 }
 
-/// No process can be started with a zero byte in what it is given.
+/// The service refuses environments and commands with a zero byte, because no process can be
+/// started with one.
 #[tokio::test]
 async fn environments_and_commands_are_what_a_process_can_have() {
     let service = Harness::start().await;

@@ -1,4 +1,4 @@
-//! Faults, rates and quirks.
+//! Tests of faults, rates and quirks.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,8 @@ async fn quirky(quirks: &str) -> Harness {
     Harness::with(|options: &mut Options| options.quirks = quirks).await
 }
 
-/// Creates three volumes; says which answers came, and how many volumes there are afterwards.
+/// Sends three requests to create a volume. Returns the statuses of the answers, and the number of
+/// volumes afterwards; `None` is a request without an answer.
 async fn three(service: &Harness) -> (Vec<Option<u16>>, usize) {
     let mut answers = Vec::new();
     for _ in 0..3 {
@@ -175,7 +176,8 @@ async fn quirks_of_endpoints_and_templates() {
     assert_eq!(service.rest(Method::DELETE, &path, None).await.0, 204);
 }
 
-/// What the service has filled in follows what it was filled in from: a volume that was left is free.
+/// The list of volumes that the service has filled in follows the given volume, so the former
+/// volume can be deleted.
 #[tokio::test]
 async fn volumes_that_the_service_filled_in_follow_the_one_that_is_given() {
     let service = quirky("server-defaults").await;

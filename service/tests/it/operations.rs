@@ -1,4 +1,4 @@
-//! Operation of the service: probes, metrics, ids of requests.
+//! Tests of probes, metrics, and ids of requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ async fn probe(service: &Harness, path: &str) -> (u16, Value) {
 /// A sample: the name of its metric and its labels, in the order of the text.
 type Sample = (String, Vec<(String, String)>);
 
-/// Reads the text form of metrics, and refuses what the form does not allow.
+/// Reads the text form of metrics, and fails if the text breaks a rule of that form.
 fn parse(text: &str) -> BTreeMap<Sample, f64> {
     assert!(text.ends_with('\n'));
     let (mut samples, mut kinds) = (BTreeMap::new(), BTreeMap::new());
@@ -70,7 +70,7 @@ async fn probes_say_whether_the_service_lives_and_takes_work() {
     let ok = json!({ "status": "ok" });
     assert_eq!(probe(&service, "/healthz").await, (200, ok.clone()));
     assert_eq!(probe(&service, "/readyz").await, (200, ok));
-    // Another program holds the store: no write gets through.
+    // Another program has locked the store, so no write succeeds.
     let store = rusqlite::Connection::open(service.data.join("service.db")).unwrap();
     store.execute_batch("begin immediate").unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
@@ -141,7 +141,7 @@ async fn metrics_count_jobs_workers_requests_and_refusals() {
     }
     assert!(value("plumb_store_commit_seconds_count", &[]) > 3.0);
     assert!(value("plumb_requests_total", &[("interface", "workers"), ("status", "200")]) > 0.0);
-    // Buckets only grow, and the last one has all.
+    // The counts of buckets only grow, and the last bucket contains all jobs.
     let mut buckets: Vec<(f64, f64)> = samples
         .iter()
         .filter(|((name, _), _)| name == "plumb_job_delay_seconds_bucket")
@@ -196,7 +196,7 @@ async fn a_request_has_one_id_in_its_answer_and_in_both_logs() {
     for ((level, request, _), id) in volumes.into_iter().zip([made.as_str(), "trace-7"]) {
         assert_eq!((*level, request.as_deref()), (LogLevel::Info, Some(id)));
     }
-    // Where nothing is found, there is an id all the same.
+    // An answer about an unknown path has an id too.
     let nowhere = service.client.get(format!("{}/nowhere", base(&service))).send().await.unwrap();
     assert_eq!(nowhere.status(), 404);
     assert!(nowhere.headers().contains_key("x-request-id"));

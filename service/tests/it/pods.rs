@@ -1,4 +1,4 @@
-//! Pods, with real processes.
+//! Tests of pods with real processes.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,8 @@ use tokio::time::sleep;
 
 use crate::harness::{Harness, client};
 
-/// Waits until something is there, for a minute: a container's start beside a whole test suite takes many seconds.
+/// Waits at most a minute until `look` finds something, and returns it. The start of a container
+/// takes many seconds while the whole test suite runs.
 pub(crate) async fn until<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(60);
     while Instant::now() < deadline {
@@ -20,7 +21,7 @@ pub(crate) async fn until<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T
     panic!("{what}");
 }
 
-/// A pod that runs a line of shell.
+/// Returns a pod that runs a line of shell.
 pub(crate) fn shell(line: &str) -> Value {
     json!({ "name": "shell", "imageName": "none", "ports": [], "volumeInGb": 0,
         "dockerStartCmd": ["sh", "-c", line] })
@@ -36,7 +37,7 @@ pub(crate) async fn make(service: &Harness, body: Value) -> String {
     service.post("/pods", body).await["id"].as_str().unwrap().to_owned()
 }
 
-/// The output of a pod once it has this in it.
+/// Waits until the output of a pod contains this text, and returns the output.
 pub(crate) async fn log(service: &Harness, pod: &str, wanted: &str) -> String {
     let path = service.data.join("logs").join(format!("pod.{pod}.log"));
     until(&format!("the log has no {wanted}"), async || {
@@ -46,7 +47,7 @@ pub(crate) async fn log(service: &Harness, pod: &str, wanted: &str) -> String {
     .await
 }
 
-/// The pod once it runs.
+/// Waits until the pod runs, and returns it.
 pub(crate) async fn running(service: &Harness, pod: &str) -> Value {
     until("the pod does not run", async || {
         let shown = service.get(&format!("/pods/{pod}")).await;
@@ -55,7 +56,7 @@ pub(crate) async fn running(service: &Harness, pod: &str) -> Value {
     .await
 }
 
-/// The answer of the built-in program of a pod.
+/// Returns the answer of the built-in program of a pod; `None` if it does not answer.
 pub(crate) async fn call(shown: &Value, port: &str, path: &str) -> Option<Value> {
     let url = format!("http://127.0.0.1:{}{path}", shown["portMappings"][port]);
     client().get(url).send().await.ok()?.json().await.ok()
@@ -85,7 +86,7 @@ async fn a_pod_without_a_command_serves_http_at_its_port() {
     let told = variable(&shown, "8888", "RUNPOD_TCP_PORT_22").await;
     assert_eq!(told, json!(shown["portMappings"]["22"].to_string()));
     assert_eq!(variable(&shown, "8888", "RUNPOD_GPU_COUNT").await, "1");
-    // A second one is not in its way.
+    // A second pod with the same port does not conflict with the first one.
     let second = make(&service, json!({ "imageName": "any:1" })).await;
     let other = running(&service, &second).await;
     assert_ne!(other["portMappings"]["8888"], shown["portMappings"]["8888"]);
@@ -201,7 +202,7 @@ async fn a_process_that_ends_is_started_again_until_it_fails_too_often() {
     .await;
     sleep(Duration::from_millis(400)).await;
     assert_eq!(log(&service, &id, "try").await.matches("try").count(), 5);
-    // To start it is to try again.
+    // Starting a failed pod tries again.
     act(&service, &id, "start").await;
     until("no new try", async || {
         let text = log(&service, &id, "try").await;

@@ -1,16 +1,17 @@
-//! Pods over GraphQL, as the real service's Python client and command line ask.
+//! Tests of pods over GraphQL, with the queries of the real service's Python client and command
+//! line.
 
 use serde_json::{Value, json};
 
 use crate::harness::Harness;
 use crate::pods::{until, variable};
 
-/// The fields that the Python client lists.
+/// The query of the Python client for all pods.
 const ALL: &str = "query myPods { myself { pods { id containerDiskInGb costPerHr desiredStatus dockerArgs \
     dockerId env gpuCount imageName lastStatusChange machineId memoryInGb name podType port ports \
     uptimeSeconds vcpuCount volumeInGb volumeMountPath machine { gpuDisplayName } } } }";
 
-/// The fields of one pod.
+/// The query of the Python client for one pod.
 const ONE: &str = "query pod($id: String!) { pod(input: {podId: $id}) { id name env desiredStatus ports \
     templateId networkVolumeId locked runtime { uptimeInSeconds ports { ip isIpPublic privatePort \
     publicPort type } gpus { id gpuUtilPercent memoryUtilPercent } container { cpuPercent } } \
@@ -20,7 +21,7 @@ async fn one(service: &Harness, id: &Value) -> Value {
     service.data(ONE, json!({ "id": id })).await["pod"].take()
 }
 
-/// The runtime of a pod once it runs.
+/// Waits until a pod runs, and returns its `runtime`.
 async fn runtime(service: &Harness, id: &Value) -> Value {
     until("the pod does not run", async || {
         let shown = one(service, id).await["runtime"].take();

@@ -1,4 +1,4 @@
-//! Pods over version 2 of the REST API.
+//! Tests of pods over version 2 of the REST API.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ async fn post(service: &Harness, path: &str, body: Value, status: u16) -> Value 
     v2(service, Method::POST, path, Some(body), status).await
 }
 
-/// The pod once it has this status.
+/// Waits until the pod has this status, and returns it.
 async fn in_status(service: &Harness, id: &str, status: &str) -> Value {
     until(&format!("the pod is not {status}"), async || {
         let shown = v2(service, Method::GET, &format!("/pods/{id}"), None, 200).await;
@@ -52,7 +52,7 @@ async fn a_pod_lives_from_create_to_terminate() {
     let ports = &shown["runtime"]["ports"];
     assert_eq!((&ports[0]["private"], &ports[1]["type"]), (&json!(9100), &json!("tcp")));
     assert_eq!(shown["ssh"]["direct"]["port"], ports[1]["public"]);
-    // Version 1 shows the same.
+    // Version 1 shows the same ports.
     let v1 = service.get(&format!("/pods/{id}")).await;
     assert_eq!(v1["portMappings"]["9100"], ports[0]["public"]);
     assert_eq!(variable(&v1, "9100", "A").await, "1");

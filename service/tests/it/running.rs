@@ -1,4 +1,5 @@
-//! Start, end, leases, durability across an orderly restart.
+//! Tests of the start and the end of the service, of leases, and of durability across an orderly
+//! restart.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::{Arc, Mutex};
@@ -210,7 +211,7 @@ async fn jobs_that_cannot_be_read_say_why() {
     assert!(matches!(error, StartError::Recover { .. }) && why.contains("state"), "{error}: {why}");
 }
 
-/// What clients are told is that something went wrong; what it was stands in the log.
+/// A client is only told that something went wrong. The cause is in the log.
 #[tokio::test]
 async fn the_log_says_why_an_answer_was_500() {
     let lines = Arc::new(Mutex::new(Vec::new()));
@@ -268,7 +269,7 @@ async fn nothing_is_done_through_a_link() {
     }
     assert_eq!(std::fs::read_to_string(precious).unwrap(), "precious");
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
-    // The folder itself is what its user names.
+    // The data folder itself may be a link, because the user names it.
     let (real, link) = (outside.path().join("real"), outside.path().join("link"));
     std::fs::create_dir(&real).unwrap();
     std::os::unix::fs::symlink(&real, &link).unwrap();
@@ -276,7 +277,8 @@ async fn nothing_is_done_through_a_link() {
     assert!(real.join("service.db").exists());
 }
 
-/// As a full disk does: the store takes nothing while the worker of a job dies.
+/// The store fails, as with a full disk, while the worker of a job crashes. The job goes back into
+/// the queue once the store works again.
 #[tokio::test]
 async fn a_job_whose_worker_died_goes_back_once_the_store_takes_it() {
     let service = Harness::start().await;

@@ -1,4 +1,5 @@
-//! The runs of a job, told apart although a worker that takes several jobs may have two of one.
+//! Tests of the runs of a job. A worker that takes several jobs may have two runs of the same job,
+//! which must not be confused.
 
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Harness, KEY};
 
-/// A worker that speaks for itself: the service started a process for it, which only sleeps.
+/// A worker whose calls are made by the test. The process that the service started for it only
+/// sleeps.
 struct ByHand {
     channel: String,
     id: String,
@@ -49,7 +51,7 @@ impl ByHand {
         format!("{channel}/{call}/{id}{rest}{and}token={token}")
     }
 
-    /// The id of the next job.
+    /// Takes the next job, and returns its id.
     async fn take(&self, service: &Harness) -> String {
         let got = service.client.get(self.url("job-take", "")).send().await.unwrap();
         got.json::<Value>().await.unwrap()["id"].as_str().unwrap().to_owned()
@@ -62,7 +64,7 @@ impl ByHand {
         assert_eq!(sent.unwrap().status(), 200);
     }
 
-    /// Lives, and names no job, until what it had is in the queue again.
+    /// Sends pings that name no job, until the worker's jobs are in the queue again.
     async fn lose(&self, service: &Harness, endpoint: &str, retried: i64) {
         while service.health(endpoint).await["jobs"]["retried"] != retried {
             service.client.get(self.url("ping", "")).send().await.unwrap();
@@ -97,7 +99,7 @@ async fn a_late_result_of_a_run_that_timed_out_is_not_that_of_the_next_one() {
     assert_eq!(again, job);
     let shown = service.until(&endpoint, &job, "IN_PROGRESS").await;
     assert_eq!(shown.get("output"), None);
-    // The order to stop, which was never fetched, was about the first run.
+    // The order to stop was about the first run. It was never fetched, and is gone.
     let order = service.client.get(worker.url("job-stop", "")).timeout(Duration::from_millis(300));
     assert!(order.send().await.is_err_and(|error| error.is_timeout()));
     worker.done(&service, &job, json!({ "run": 2 })).await;
@@ -118,7 +120,7 @@ async fn an_answer_has_no_part_of_a_run_that_was_cut_off() {
         let working = async {
             let job = worker.take(&service).await;
             worker.part(&service, &job, json!({ "a": 1 })).await;
-            // What waits for the answer has this part by then.
+            // After this time the client that waits for the answer has this part.
             tokio::time::sleep(Duration::from_millis(300)).await;
             worker.lose(&service, &endpoint, retried).await;
             assert_eq!(worker.take(&service).await, job);
@@ -130,6 +132,6 @@ async fn an_answer_has_no_part_of_a_run_that_was_cut_off() {
     assert_eq!(said[0], r#"{"a":1}"#);
     let (sent, rest) = said[1].split_once("\n\n").unwrap();
     assert_eq!(sent, r#"data: {"a":1}"#);
-    // What was sent cannot be taken back.
+    // The part of the first run was sent, and cannot be taken back.
     assert!(rest.contains("cut off") && rest.matches("data:").count() == 1, "{rest}");
 }

@@ -1,4 +1,4 @@
-//! Autoscaling, roll-outs, and what workers find in their environment.
+//! Tests of autoscaling, roll-outs, and the environment of workers.
 
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ async fn a_new_template_replaces_workers_between_jobs() {
     assert_ne!(service.pods(&endpoint).await, before);
 }
 
-/// Whoever changed something and asks at once wants to know of the change, not of what was before.
+/// A job that is submitted right after a change of the template runs with the changed template.
 #[tokio::test]
 async fn what_is_asked_after_a_change_is_answered_by_what_was_changed() {
     let service = Harness::start().await;
@@ -102,7 +102,7 @@ async fn what_is_asked_after_a_change_is_answered_by_what_was_changed() {
     }
 }
 
-/// The template that was made inside an endpoint is changed with it.
+/// A change of the template that was made inside of an endpoint replaces the endpoint's workers.
 #[tokio::test]
 async fn a_template_inside_an_endpoint_replaces_workers_too() {
     let service = Harness::start().await;
@@ -120,7 +120,8 @@ async fn a_template_inside_an_endpoint_replaces_workers_too() {
     }
 }
 
-/// The only place of the endpoint is held by a worker of before, which has a job to finish.
+/// A worker from before a change finishes its job and gets no other, although it is the only worker
+/// that the endpoint may have. The next job runs on a new worker.
 #[tokio::test]
 async fn a_worker_of_before_ends_what_it_has_and_takes_nothing_more() {
     let service = Harness::start().await;
@@ -197,12 +198,12 @@ pub(crate) fn kill_guard(worker: &str) {
     assert!(killed.unwrap().success());
 }
 
-/// The processes whose environment bears the id of this worker.
+/// Returns the number of processes whose environment contains the id of this worker.
 pub(crate) fn processes(worker: &str) -> usize {
     marked(&format!("RUNPOD_POD_ID={worker}")).len()
 }
 
-/// The processes with this variable, `NAME=VALUE`, in their environment.
+/// Returns the processes with this variable, `NAME=VALUE`, in their environment.
 pub(crate) fn marked(variable: &str) -> Vec<String> {
     let mark = variable.as_bytes();
     let marked = |entry: &std::fs::DirEntry| {
@@ -217,8 +218,8 @@ pub(crate) fn marked(variable: &str) -> Vec<String> {
 async fn templates_say_what_runs_and_volumes_are_folders() {
     let service = Harness::start().await;
     let volume = service.volume("v", 1).await;
-    // A worker of a shell: it writes what it finds into the volume, leaves a detached process
-    // behind, and ends.
+    // This worker is a shell script. It writes parts of its environment into the volume, leaves a
+    // detached process behind, and ends.
     let script = "env | grep -c '^PLUMB_SECRET' > $RUNPOD_VOLUME/secret; \
                   echo $GREETING $RUNPOD_ENDPOINT_ID $RUNPOD_POD_ID > $RUNPOD_VOLUME/out; \
                   (setsid sleep 300 &) ; echo said on stdout; sleep 0.4";
@@ -256,7 +257,8 @@ async fn templates_say_what_runs_and_volumes_are_folders() {
     assert!(!out.exists());
 }
 
-/// Unmodified programs look for them there.
+/// Volumes and models have the paths at which unmodified programs of the real service look for
+/// them.
 #[tokio::test]
 async fn volumes_and_models_stand_at_the_paths_of_the_real_service() {
     let mut probe = std::process::Command::new(env!("CARGO_BIN_EXE_service-alone"));
@@ -335,7 +337,7 @@ async fn a_volume_that_holds_more_than_its_size_is_reported_and_its_jobs_are_ref
     }
 }
 
-/// Its answer is on the way, and nobody is there to have it.
+/// A change and a cancel take effect although their client has left before the answer.
 #[tokio::test]
 async fn a_change_counts_though_its_client_has_left() {
     let service = Harness::start().await;

@@ -1,5 +1,5 @@
-//! The real service's own clients and workers, unmodified, against this service. It installs them
-//! from their registries, so it runs only with `SERVICE_SDK_TESTS=1`.
+//! Tests of the real service's own clients and workers, unmodified, against this service. They are
+//! installed from their registries, so these tests run only with `SERVICE_SDK_TESTS=1`.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use tokio::process::Command;
 
 use crate::harness::{Harness, KEY};
 
-/// Where the clients and handlers stand.
+/// The folder of the programs that use these clients and workers.
 const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sdk");
 
-/// The client of version 2, where it is installed.
+/// The path of the client of version 2 in the folder of installed packages.
 const MCP: &str = "node_modules/@runpod/mcp-server/dist/stdio.mjs";
 
 async fn run(command: &mut Command) -> Output {
@@ -28,13 +28,14 @@ async fn run(command: &mut Command) -> Output {
     output
 }
 
-/// Installs into a folder that is kept between runs.
+/// Installs the packages into a folder that is kept between runs. Returns the folder.
 async fn install() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sdk");
     std::fs::create_dir_all(&folder).unwrap();
     let python = ["runpod==1.12.*", "openai==3.*", "langchain-runpod==0.2.*", "runpod-flash==1.*"];
     install_python(&folder.join("venv"), "runpod_flash", &python).await;
-    // It brings a command of the same name as the SDK's.
+    // This package has a command of the same name as the SDK's, so it gets an environment of its
+    // own.
     install_python(&folder.join("venv-cli"), "runpod_cli", &["runpod-cli==0.1.*"]).await;
     if !folder.join("node_modules/ai").exists() {
         std::fs::write(folder.join("package.json"), "{}").unwrap();
@@ -46,11 +47,11 @@ async fn install() -> PathBuf {
     folder
 }
 
-/// Makes a Python environment with these packages, unless this module is in it.
+/// Makes a Python environment with these packages, unless the environment has this module already.
 async fn install_python(environment: &Path, module: &str, packages: &[&str]) {
     let python = environment.join("bin/python");
     let mut look = Command::new(&python);
-    // Some write a log into the folder that they are started in.
+    // Some packages write a log into the current folder.
     look.current_dir(environment.parent().unwrap());
     look.args(["-W", "ignore", "-c", &format!("import {module}")]);
     if look.output().await.is_ok_and(|found| found.status.success()) {
@@ -69,11 +70,12 @@ async fn endpoint(service: &Harness, folder: &Path, handler: &str) -> String {
     service.endpoint(json!({ "templateId": template })).await
 }
 
-/// Says that these tests are skipped, where they are.
+/// Returns true if these tests are skipped, and reports it.
 fn is_skipped() -> bool {
     let is_skipped = std::env::var_os("SERVICE_SDK_TESTS").is_none();
     if is_skipped {
-        // Not by a macro: what those print of a test that passes is kept back.
+        // Written without a macro, because the test harness hides the macro output of a passed
+        // test.
         let said = b"skipped: the real clients and workers, as SERVICE_SDK_TESTS is not set\n";
         std::io::stderr().write_all(said).unwrap();
     }
@@ -98,7 +100,7 @@ async fn the_real_clients_and_workers_run_unmodified() {
         python.arg(format!("{SDK}/{name}")).args([&plain, &generator, KEY]);
         run(python.env("RUNPOD_ENDPOINT_BASE_URL", &service.addresses.queue)).await;
     }
-    // The management calls take an account that has nothing yet.
+    // The management calls need an account without any objects.
     let empty = Harness::start().await;
     let base = empty.addresses.rest.strip_suffix("/v1").unwrap();
     let mut python = Command::new(folder.join("venv/bin/python"));
@@ -120,7 +122,7 @@ async fn the_real_clients_and_workers_run_unmodified() {
     run(node.env("NODE_PATH", folder.join("node_modules"))).await;
 }
 
-/// Clients of language models, and the SDK that makes endpoints from code.
+/// Clients of language models, and the SDK that makes endpoints from code, run unmodified.
 #[tokio::test]
 async fn clients_of_models_run_unmodified() {
     if is_skipped() {
@@ -146,7 +148,7 @@ async fn clients_of_models_run_unmodified() {
         run(script(environment, name).args([queue, &model, KEY])).await;
     }
     let mut flash = script("venv", "flash_client.py");
-    // It writes a log into the folder that it is started in.
+    // The client writes a log into the current folder.
     flash
         .current_dir(&folder)
         .arg(&model)

@@ -1,4 +1,4 @@
-//! Webhooks.
+//! Tests of webhooks.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,7 +9,8 @@ use tokio::net::TcpListener;
 
 use crate::harness::Harness;
 
-/// A receiver that answers with these statuses in turn, 200 at the end; 0 answers nothing.
+/// A receiver that answers with these statuses in turn, and with 200 after them. A status of 0
+/// means no answer.
 struct Receiver {
     url: String,
     heard: Arc<Mutex<Vec<Value>>>,
@@ -60,7 +61,7 @@ impl Receiver {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        // What comes too much comes soon.
+        // A superfluous message would come within this time.
         tokio::time::sleep(Duration::from_millis(400)).await;
         self.heard.lock().unwrap().clone()
     }

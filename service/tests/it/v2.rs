@@ -1,4 +1,4 @@
-//! Version 2 of the management API, over the same objects as version 1.
+//! Tests of version 2 of the management API, which has the same objects as version 1.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Harness, KEY};
 
-/// The requests of version 2.
+/// A service, and its requests of version 2.
 pub(crate) struct V2(pub(crate) Harness);
 
 impl V2 {
@@ -50,7 +50,7 @@ impl V2 {
         assert_eq!((status, &body), (204, &Value::Null), "{path}");
     }
 
-    /// A request that must be refused; returns what is said of it.
+    /// Sends a request that must be refused. Returns the message of the problem.
     pub(crate) async fn refused(
         &self,
         method: Method,
@@ -70,7 +70,7 @@ pub(crate) fn id(object: &Value) -> String {
     object["id"].as_str().unwrap().to_owned()
 }
 
-/// A queue with one worker that needs nothing but a name.
+/// Returns the body for a queue with at most one worker. `more` overrides its settings.
 pub(crate) fn queue(mut more: Value) -> Value {
     let mut body = json!({ "name": "q", "type": "QUEUE", "image": "echo:1",
         "scaling": { "type": "QUEUE_DELAY", "queueDelay": 4 }, "gpu": { "pools": ["AMPERE_24"] },
@@ -362,11 +362,11 @@ async fn the_time_of_workers_and_volumes_has_a_price() {
     assert_eq!((&record["serverlessId"], &record["cpuAmount"]), (&json!(endpoint), &json!(0.0)));
     let old = v2.0.get(&format!("/billing/endpoints?endpointId={endpoint}")).await;
     let seconds = old[0]["timeBilledMs"].as_f64().unwrap() / 1000.0;
-    // Two GPUs at 1.10 dollars an hour each.
+    // Two GPUs cost 1.10 dollars an hour each.
     let amount = old[0]["amount"].as_f64().unwrap();
     assert!(seconds >= 0.5 && (amount - seconds * 2.2 / 3600.0).abs() < 1e-6, "{old}");
 
-    // A worker that is gone is counted to its end, and no further.
+    // The time of a worker is counted only up to its end.
     v2.patch(&format!("/serverless/{endpoint}"), json!({ "workers": { "min": 0, "max": 0 } }))
         .await;
     for _ in 0..200 {
@@ -397,7 +397,7 @@ async fn the_time_of_workers_and_volumes_has_a_price() {
     v2.refused(Method::GET, "/billing?lastN=1&startTime=2026-01-01", Value::Null, 400).await;
     v2.refused(Method::GET, "/billing?bucketSize=minute", Value::Null, 422).await;
 
-    // The ledger outlives the service.
+    // The ledger is kept when the service ends.
     let folder = v2.0.stop().await.unwrap();
     let again = V2(Harness::over(folder.path(), |_| {}).await);
     let later = again.get("/billing/serverless").await["metadata"]["totals"]["totalAmount"].clone();

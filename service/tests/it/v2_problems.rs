@@ -1,4 +1,4 @@
-//! Problems as version 2 answers them.
+//! Tests of the problems of version 2.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ async fn problems_have_the_form_of_version_2() {
     v2.refused(Method::GET, "/catalog/gpus?product=MOON", Value::Null, 422).await;
 }
 
-/// A rule is the same in each version; the names of the fields are not.
+/// A rule holds in both versions, but its message has the field names of the version.
 #[tokio::test]
 async fn a_broken_rule_names_the_fields_of_its_version() {
     let v2 = V2::start().await;
@@ -119,7 +119,7 @@ async fn a_key_without_the_right_is_forbidden() {
     assert_eq!(problem["detail"], "the key `jobs` does not allow this: it is for the job API only");
 }
 
-/// The size of a body counts with what its template adds.
+/// The limit on the size of a body also counts the settings that its template adds.
 #[tokio::test]
 async fn settings_are_measured_with_their_template() {
     let v2 = V2::start().await;

@@ -1,5 +1,5 @@
-//! The time that operations on a large state take. Run with `cargo test -p state --release --test main --
-//! --ignored --nocapture speed`.
+//! The time that operations on a large state take. Run with
+//! `cargo test -p state --release --test main -- --ignored --nocapture speed`.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! The names that Tab completes: variables, locals, objects of the state, and functions.
+//! The names that the Tab key completes: variables, locals, objects of the state, and functions.
 
 use apply::checks::Live;
 use engine::config::Config;
@@ -9,11 +9,11 @@ use rustyline::hint::Hinter;
 use rustyline::validate::Validator;
 use rustyline::{Context, Helper, Result};
 
-/// All names, sorted.
+/// All names that can be completed, sorted.
 pub(super) struct Names(Vec<String>);
 
 impl Names {
-    /// The names of a spec and its state.
+    /// Collects the names of a spec and its state.
     pub(super) fn new(config: &Config, live: &Live) -> Self {
         let variables = config.variables.keys().map(|name| format!("var.{name}"));
         let own = config.locals.keys().filter(|name| !name.starts_with("module."));
@@ -26,7 +26,7 @@ impl Names {
         Self(names)
     }
 
-    /// The names that begin with the last word of a text, and the place of that word.
+    /// Returns the names that begin with the last word of a text, and the position of that word.
     fn matching(&self, text: &str) -> (usize, Vec<String>) {
         let is_inside = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         let start = text

@@ -1,4 +1,4 @@
-//! `plumb job health`: how many jobs and workers there are, by what they do.
+//! `plumb job health`: shows the numbers of jobs and workers, by their status.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The input of a job: from an argument, a file or stdin, checked before anything is called.
+//! The input of a job: from an argument, a file or stdin, checked before any call.
 
 use std::io::Read;
 use std::path::Path;
@@ -9,7 +9,7 @@ use provider_serverless::jobs::{Refused, Submission};
 use crate::args::job::Input;
 use crate::error::CommandError;
 
-/// The words for an input that no service takes.
+/// The words for an input that is too large for the service.
 const INPUT: TooLarge = TooLarge {
     what: "the input",
     max: RUN_BYTES_MAX,
@@ -24,14 +24,14 @@ const STORAGE: TooLarge = TooLarge {
            endpointUrl",
 };
 
-/// A text that has too many bytes.
+/// A limit on the bytes of a text, with the words for a text above it.
 struct TooLarge {
     what: &'static str,
     max: usize,
     help: &'static str,
 }
 
-/// Reads and checks what is to be submitted.
+/// Reads and checks the job to submit.
 pub(super) fn submission(
     base: &Path,
     input: &Input,
@@ -104,7 +104,7 @@ fn read(base: &Path, file: &Path, max: &TooLarge) -> Result<String, CommandError
     bounded(open, max, &path.display().to_string())
 }
 
-/// Reads a text without ever holding more than can be sent.
+/// Reads a text, and holds no more of it in memory than can be sent.
 fn bounded(from: impl Read, most: &TooLarge, name: &str) -> Result<String, CommandError> {
     let TooLarge { what, max, help } = *most;
     let mut bytes = Vec::new();

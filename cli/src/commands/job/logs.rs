@@ -1,5 +1,5 @@
-//! `plumb job logs`: what workers of the service on this machine said. Reads files; nothing is
-//! called and nothing is started.
+//! `plumb job logs`: shows the logs of workers of the service on this machine. It only reads files; nothing
+//! is called or started.
 
 use std::fs::DirEntry;
 use std::io::{BufRead as _, BufReader};
@@ -14,7 +14,7 @@ use crate::folder::Folder;
 use crate::jobs;
 use crate::output::Output;
 
-/// The longest line that is shown, in characters.
+/// The longest line that is shown, in characters. Longer lines are shown in parts.
 const LINE_MAX: usize = 4_000;
 
 pub(super) async fn run(
@@ -56,7 +56,7 @@ pub(super) async fn run(
     Ok(Status::Done)
 }
 
-/// The logs of the workers of an endpoint, the oldest first.
+/// Returns the logs of an endpoint's workers, the oldest first.
 fn logs(folder: &Path, endpoint: &str) -> Result<Vec<(String, PathBuf)>, CommandError> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -82,7 +82,8 @@ fn logs(folder: &Path, endpoint: &str) -> Result<Vec<(String, PathBuf)>, Command
     Ok(found.into_iter().map(|(_, worker, path)| (worker, path)).collect())
 }
 
-/// Prints a log line by line, harmless to a terminal and a CI system whatever a worker wrote.
+/// Prints a log line by line. Escapes all that could act on a terminal or a CI system, as workers may write
+/// anything.
 fn print(path: &Path, output: &Output) -> Result<(), CommandError> {
     let cannot = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot read {}", path.display()), &error)
@@ -91,7 +92,7 @@ fn print(path: &Path, output: &Output) -> Result<(), CommandError> {
     let mut line = Vec::new();
     loop {
         line.clear();
-        // A worker may write without line ends, so a line is read in parts.
+        // A worker may write without line ends, so lines are read in parts.
         let part = u64::try_from(LINE_MAX).unwrap_or(u64::MAX);
         let mut bounded = std::io::Read::take(&mut reader, part);
         if bounded.read_until(b'\n', &mut line).map_err(cannot)? == 0 {
@@ -113,7 +114,7 @@ mod tests {
         for name in ["e1.w1.log", "e1.w2.log", "e12.w3.log", "e1.log", "other"] {
             std::fs::write(folder.path().join(name), "x").unwrap();
         }
-        // A link leads to what no worker of it has said.
+        // A link does not lead to the log of a worker of this endpoint.
         std::os::unix::fs::symlink("other", folder.path().join("e1.w4.log")).unwrap();
         let mut found: Vec<_> =
             logs(folder.path(), "e1").unwrap().into_iter().map(|(worker, _)| worker).collect();

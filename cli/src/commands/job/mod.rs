@@ -38,7 +38,7 @@ pub(crate) fn run(base: &Path, job: &Job, output: &Arc<Output>) -> Result<Status
     })
 }
 
-/// A job's id and state, as a line or as JSON.
+/// Returns a job's id and state, as a line or as JSON.
 fn reference(job: &jobs::Job, json: bool) -> String {
     if json {
         return render::json::line(job);
@@ -46,12 +46,12 @@ fn reference(job: &jobs::Job, json: bool) -> String {
     named(job)
 }
 
-/// A job's id and state, as a line.
+/// Returns a job's id and state, as a line.
 fn named(job: &jobs::Job) -> String {
     format!("{} {}\n", leading(&job.id), render::safe::text(job.status.name()))
 }
 
-/// A foreign text that begins a line, made harmless.
+/// Returns a foreign text that begins a line, made harmless.
 fn leading(foreign: &str) -> String {
     render::safe::line(&render::safe::text(foreign)).into_owned()
 }
@@ -64,7 +64,7 @@ fn status_of(status: &jobs::Status) -> Status {
     }
 }
 
-/// Returns the reason that a job that ended did not complete; none when it did.
+/// Returns the reason why a job failed; `None` if it completed.
 fn failure(job: &jobs::Job) -> Option<CommandError> {
     let words = match job.status {
         jobs::Status::Failed => "failed",

@@ -1,5 +1,4 @@
-//! Requests to the job API that change something, and what to say of one that is given up before it
-//! is answered.
+//! Requests to the job API that change something, and the errors of requests that end without an answer.
 
 use provider_port::{Error, Kind};
 use provider_serverless::jobs::Sending;
@@ -9,19 +8,19 @@ use crate::error::{CommandError, Status};
 use crate::jobs::{self, Bounds, Early};
 use crate::output::Output;
 
-/// A request, in the words that people are told of it.
+/// A request, with the words for messages about it.
 pub(super) struct Request {
-    /// That it is made: `the job was submitted`.
+    /// The words for the request when it was made: `the job was submitted`.
     done: &'static str,
     /// The object of the request: `the job`.
     what: &'static str,
-    /// The state of the object meanwhile: `being submitted`.
+    /// The state of the object during the request: `being submitted`.
     doing: &'static str,
-    /// The fact that is not known without an answer.
+    /// The fact that is unknown without an answer: `there is one`.
     unknown: &'static str,
-    /// The advice for finding it out.
+    /// The advice for finding that fact out.
     look: &'static str,
-    /// Makes an error of the command of one of the request.
+    /// Converts an error of the request into an error of the command.
     failed: fn(Error) -> CommandError,
 }
 
@@ -57,7 +56,7 @@ pub(super) const PURGE: Request = Request {
 };
 
 impl Request {
-    /// Makes the `call`, within the bounds of its command.
+    /// Makes the `call` within the bounds of its command.
     pub(super) async fn answer<T>(
         &self,
         call: impl Future<Output = Result<T, Error>>,
@@ -76,7 +75,7 @@ impl Request {
         }
     }
 
-    /// A command that ended before the service could have the request.
+    /// Returns the error of a command that ended before the request was sent.
     pub(super) fn not_sent(&self, early: Early) -> CommandError {
         let done = self.done;
         match early {

@@ -39,13 +39,14 @@ pub(super) async fn run(
     waiting.finish(&endpoint, job, output).await
 }
 
-/// Returns the time to hold back the answer of `/runsync`: not longer than the command waits for it.
+/// Returns the time for which the service holds back the answer of `/runsync`: no longer than the command
+/// waits for it.
 fn held(bounds: &Bounds) -> Wait {
     let left = bounds.until.map(|until| until.saturating_duration_since(Instant::now()));
     Wait::nearest(left.map_or(SYNC_WAIT, |left| left.min(SYNC_WAIT)))
 }
 
-/// The parts that waiting for a job needs.
+/// The inputs of the wait for a job.
 pub(super) struct Waiting<'a> {
     pub(super) connected: &'a Connected,
     pub(super) bounds: Bounds,
@@ -53,7 +54,7 @@ pub(super) struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    /// Waits for a job's end and prints its output; with JSON, everything about it.
+    /// Waits for a job's end and prints its output; with JSON, all that is known of the job.
     pub(super) async fn finish(
         &self,
         endpoint: &Endpoint<'_>,

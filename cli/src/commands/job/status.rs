@@ -1,4 +1,4 @@
-//! `plumb job status`: how a job is.
+//! `plumb job status`: shows the status of a job.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -13,7 +13,7 @@ use crate::error::{CommandError, Status};
 use crate::jobs::{self, Bounds};
 use crate::output::Output;
 
-/// Between an answer without parts and the next look: a service holds back such an answer, or does not.
+/// The pause after an answer without parts. Some services hold such an answer back themselves.
 const PAUSE: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(
@@ -37,7 +37,7 @@ pub(super) async fn run(
     }
 }
 
-/// A part as one line: what the worker gave out, or all of it.
+/// Returns a part as one line: only the worker's output, or all of the part.
 fn line(part: &Part, whole: bool) -> String {
     match &part.output {
         Some(answer) if !whole => render::json::line(answer),
@@ -45,7 +45,7 @@ fn line(part: &Part, whole: bool) -> String {
     }
 }
 
-/// Shows parts until the job has ended and nothing is left of them.
+/// Shows parts until the job has ended and no part is left.
 async fn drain(
     endpoint: &Endpoint<'_>,
     job: &str,
@@ -61,7 +61,7 @@ async fn drain(
         if ended.is_none() {
             tokio::time::sleep(PAUSE).await;
         }
-        // Parts may have come between the last answer and the end, so one more look after it.
+        // Parts may have come between the last answer and the end, so one more request follows.
         match ended {
             Some(job) => return Ok(job),
             None => ended = Some(endpoint.status(job).await?).filter(|job| job.status.is_final()),

@@ -27,7 +27,7 @@ pub(super) async fn run(
     if args.json {
         output.data(&reference(&job, true));
     } else {
-        // The id alone, so that scripts can keep it.
+        // Only the id is printed, so that scripts can store it.
         let id = render::safe::text(&job.id);
         output.data(&format!("{}\n", leading(&job.id)));
         output.talk(&format!("job {id} waits in the queue; {}\n", connected.afterwards(&id)));

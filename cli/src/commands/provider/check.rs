@@ -1,4 +1,4 @@
-//! `plumb provider check`: the mistakes of a descriptor.
+//! `plumb provider check`: shows the mistakes of a descriptor.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Descriptors and documents in files that were typed.
+//! The reading of descriptors and documents from files that the user named.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -8,10 +8,11 @@ use provider_http::Descriptor;
 
 use crate::error::CommandError;
 
-/// The largest descriptor that is read. The loader refuses smaller ones already, with a place.
+/// The largest descriptor that is read, in bytes. The loader refuses smaller ones already, with the place of
+/// the excess.
 const DESCRIPTOR_MAX: u64 = 8 * 1024 * 1024;
 
-/// A descriptor of a file, with what is wrong with it.
+/// A descriptor from a file, with its mistakes.
 pub(super) struct DescriptorFile {
     pub(super) descriptor: Option<Descriptor>,
     pub(super) diagnostics: Diagnostics,
@@ -27,7 +28,7 @@ pub(super) fn read(base: &Path, path: &Path) -> Result<DescriptorFile, CommandEr
     Ok(DescriptorFile { descriptor, diagnostics, sources })
 }
 
-/// Reads a text of a bounded length.
+/// Reads a text of at most `bytes_max` bytes.
 pub(super) fn text(base: &Path, path: &Path, bytes_max: u64) -> Result<String, CommandError> {
     let fail = |error: std::io::Error| {
         CommandError::new(format!("cannot read {}: {error}", path.display()))

@@ -1,4 +1,4 @@
-//! `plumb provider from-openapi`: a descriptor from an `OpenAPI` document.
+//! `plumb provider from-openapi`: writes a descriptor from an `OpenAPI` document.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -14,7 +14,7 @@ use crate::args::FromOpenapi;
 use crate::error::{CommandError, Status};
 use crate::output::Output;
 
-/// The largest document.
+/// The largest document that is read, in bytes.
 const DOCUMENT_MAX: u64 = 64 * 1024 * 1024;
 
 pub(super) fn run(
@@ -40,7 +40,7 @@ pub(super) fn run(
     Ok(Status::Done)
 }
 
-/// Returns the mistakes that the loader of descriptors finds.
+/// Returns the mistakes that the loader of descriptors finds in the text.
 fn faults(text: &str) -> Vec<Fault> {
     let (_, found) = provider_http::load(text, FileId(0));
     let errors = found.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
@@ -54,7 +54,7 @@ fn faults(text: &str) -> Vec<Fault> {
     errors.map(fault).collect()
 }
 
-/// Writes a file that does not exist yet: one that does may have been edited by hand.
+/// Writes a new file. Fails if the file exists, as it may have been edited by hand.
 fn write_new(path: &Path, shown: &Path, text: &str) -> Result<(), CommandError> {
     let file = std::fs::File::options().write(true).create_new(true).open(path);
     let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
@@ -67,7 +67,7 @@ fn write_new(path: &Path, shown: &Path, text: &str) -> Result<(), CommandError> 
     })
 }
 
-/// A table of what was found and what was left out.
+/// Returns a table of the types that were found and those that were left out.
 fn report(converted: &Converted, path: Option<&Path>) -> String {
     let types = &converted.types;
     let sum = |count: fn(&TypeFound) -> usize| types.iter().map(count).sum::<usize>();

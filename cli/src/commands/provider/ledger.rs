@@ -1,7 +1,7 @@
-//! The ledger of sample objects: a file with the objects of a run that are not deleted yet.
+//! The ledger of sample objects: a file that lists the objects of a run which are not deleted yet.
 //!
-//! Each line is on disk before the next call, so that a run that was killed leaves the names of all that it may have
-//! made. The lines hold types, ids and names, and no other attribute.
+//! Each line is on disk before the next call, so a killed run leaves the names of all objects that it may
+//! have made. The lines have types, ids and names, and no other attributes.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::CommandError;
 
-/// The largest ledger that is read.
+/// The largest ledger that is read, in bytes.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// A line of the ledger.
@@ -39,22 +39,22 @@ enum Line {
 /// An object that an earlier run may have left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Leftover {
-    /// One with an id.
+    /// An object with a known id.
     Known { ty: Name, id: ObjectId },
-    /// One of a create whose end is not known: the names that it may have.
+    /// The object of a create whose outcome is unknown, with the names that it may have.
     Possible { ty: Name, names: Vec<String> },
 }
 
-/// The ledger of one provider. Nobody else can open it meanwhile.
+/// The ledger of one provider. While it is open, no other process can open it.
 pub(super) struct Ledger {
     path: PathBuf,
     file: Mutex<File>,
-    /// The attributes with the names of objects, by type.
+    /// The name attribute of each type.
     names: Vec<(Name, Name)>,
 }
 
 impl Ledger {
-    /// Opens the ledger of a provider at an address, with what an earlier run left there.
+    /// Opens the ledger of a provider at an address, with the objects that an earlier run left there.
     pub(super) fn open(
         base: &Path,
         provider: &str,
@@ -99,12 +99,12 @@ impl Ledger {
         Ok((ledger, leftovers(&lines)))
     }
 
-    /// Notes that a leftover is gone.
+    /// Records that a leftover is gone.
     pub(super) fn settle(&self, ty: &Name, id: &ObjectId) -> Result<(), CommandError> {
         self.gone(ty, id).map_err(CommandError::new)
     }
 
-    /// Returns what is left so far.
+    /// Returns the objects that are left so far.
     pub(super) fn left(&self) -> Result<Vec<Leftover>, CommandError> {
         let shown = self.path.display();
         let text = std::fs::read_to_string(&self.path);
@@ -114,14 +114,14 @@ impl Ledger {
         Ok(leftovers(&read(&text)))
     }
 
-    /// Removes the file: nothing is left.
+    /// Removes the file, as no object is left.
     pub(super) fn finish(self) -> Result<(), CommandError> {
         std::fs::remove_file(&self.path).map_err(|error| {
             CommandError::new(format!("cannot remove the ledger {}: {error}", self.path.display()))
         })
     }
 
-    /// Its place.
+    /// Returns the path of the ledger.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -155,12 +155,12 @@ impl Witness for Ledger {
     }
 }
 
-/// Reads the lines of a ledger. A line that was cut by a kill was followed by no call.
+/// Reads the lines of a ledger. Ignores a line that a kill cut off: no call followed it.
 fn read(text: &str) -> Vec<Line> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// Returns what may be left, the last first: what was made later may stand on what was made before.
+/// Returns the objects that may be left, the newest first: a newer object may depend on an older one.
 fn leftovers(lines: &[Line]) -> Vec<Leftover> {
     let mut left: Vec<Leftover> = Vec::new();
     for line in lines {

@@ -12,7 +12,7 @@ use crate::folder::Folder;
 use crate::output::Output;
 use crate::{providers, resolved, stored_state};
 
-/// A provider, and where it comes from.
+/// A row of the list: a provider and its origin.
 struct Row {
     name: String,
     origin: &'static str,

@@ -1,4 +1,4 @@
-//! `plumb provider`: the providers that are there, and descriptors of new ones.
+//! `plumb provider`: commands about the available providers, and about descriptors of new ones.
 
 mod check;
 mod descriptor_file;

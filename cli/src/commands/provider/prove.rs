@@ -1,5 +1,5 @@
-//! `plumb provider prove`: what a descriptor marks `# to prove`, found out on objects that are made for it, and what the
-//! server does beside that.
+//! `plumb provider prove`: settles what a descriptor marks `# to prove`, with sample objects on a server, and
+//! reports other facts about the server.
 
 mod attributes;
 mod server;
@@ -26,13 +26,13 @@ use crate::error::{CommandError, Status};
 use crate::output::Output;
 use crate::runtime;
 
-/// The largest descriptor.
+/// The largest descriptor that is read, in bytes.
 const BYTES_MAX: u64 = 8 * 1024 * 1024;
 
-/// The fate of a mark.
+/// A mark with its result.
 struct Finding {
     mark: Mark,
-    /// The answer, or why there is none.
+    /// The answer, or the reason why there is none.
     answer: Result<Answer, String>,
 }
 
@@ -50,7 +50,7 @@ struct Proof<'a> {
     made: Made,
     findings: Vec<Finding>,
     facts: Vec<Fact>,
-    /// The network of all calls.
+    /// The recorder of all calls.
     recorder: Arc<Recorder>,
     /// The longest time after which an object showed in lists.
     delay: Duration,
@@ -164,7 +164,7 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// Makes a second object with the name of the first.
+    /// Makes a second object with the name of the first, to see if the server accepts that.
     async fn unique(
         &mut self,
         suite: &Suite<'_>,
@@ -202,7 +202,7 @@ fn loads(text: &str) -> bool {
     provider_http::load(text, FileId(0)).0.is_some()
 }
 
-/// Writes a file anew, at once.
+/// Replaces a file in one step.
 fn replace(path: &Path, shown: &Path, text: &str) -> Result<(), CommandError> {
     let fail = |error: std::io::Error| {
         CommandError::new(format!("cannot write {}: {error}", shown.display()))
@@ -217,7 +217,7 @@ fn replace(path: &Path, shown: &Path, text: &str) -> Result<(), CommandError> {
     file.persist(path).map(|_| ()).map_err(|error| fail(error.error))
 }
 
-/// A line for each mark, and for each fact.
+/// Returns a table with a line for each mark and each fact.
 fn table(findings: &[Finding], facts: &[Fact]) -> String {
     let place = |mark: &Mark| match &mark.attribute {
         Some(attribute) => format!("{}.{attribute}", mark.ty),

@@ -1,4 +1,4 @@
-//! Values for sample objects, from a file: a table for each type, and in it `change` for the update.
+//! Values for sample objects, from a file: a table for each type, with the subtable `change` for the update.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,9 +10,9 @@ use engine::value::Attributes;
 use super::descriptor_file;
 use crate::error::CommandError;
 
-/// The largest file of values.
+/// The largest file of values, in bytes.
 const BYTES_MAX: u64 = 1024 * 1024;
-/// The key of what an update changes.
+/// The key of the subtable with the values of an update.
 const CHANGE: &str = "change";
 
 /// The values of one type.

@@ -23,7 +23,7 @@ const CATALOG: &str = "catalog:";
 /// A provider to show.
 struct Shown {
     schema: Arc<ProviderSchema>,
-    /// The descriptor, where the calls are known.
+    /// The descriptor; `None` if the provider has none, and so its calls are not known.
     descriptor: Option<Descriptor>,
 }
 
@@ -55,7 +55,8 @@ pub(super) fn run(
     Ok(Status::Done)
 }
 
-/// Finds a provider by its name, or the path of its descriptor. None where a descriptor has mistakes, which are shown.
+/// Finds a provider by its name or the path of its descriptor. Returns `None` if a descriptor has mistakes,
+/// which are shown.
 fn find(base: &Path, name: &str, output: &Output) -> Result<Option<Shown>, CommandError> {
     if let Some(text) = name.strip_prefix(CATALOG).and_then(provider_http::catalog) {
         return Ok(provider_http::load(text, FileId(0)).0.map(described));
@@ -96,7 +97,7 @@ fn described(descriptor: Descriptor) -> Shown {
     Shown { schema: Arc::new(descriptor.schema()), descriptor: Some(descriptor) }
 }
 
-/// The calls of a type, one a line.
+/// Returns the calls of a type, one per line.
 fn calls(descriptor: &Descriptor, ty: &str) -> String {
     let Some(outline) = descriptor.outline(ty) else { return String::new() };
     let mut text = String::from("\nCalls:\n");
@@ -109,7 +110,7 @@ fn calls(descriptor: &Descriptor, ty: &str) -> String {
     text
 }
 
-/// A type with its calls in front of its attributes.
+/// Returns the text of a type with its calls before its attributes.
 fn with_calls(text: &str, calls: &str) -> String {
     match text.find("\n\nAttributes:") {
         Some(at) => format!("{}\n{calls}{}", &text[..at], &text[at + 1..]),

@@ -1,4 +1,4 @@
-//! `plumb provider test`: the conformance suite of providers, on any descriptor and address.
+//! `plumb provider test`: runs the conformance suite of providers on any descriptor and address.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -61,7 +61,7 @@ pub(super) fn run(
     Ok(if is_fine { Status::Done } else { Status::Failed })
 }
 
-/// Reads the descriptor; none where it has mistakes, which are shown.
+/// Reads the descriptor. Returns `None` if it has mistakes, which are shown.
 fn descriptor(
     base: &Path,
     name: &str,
@@ -75,7 +75,7 @@ fn descriptor(
     Ok(file.descriptor)
 }
 
-/// The checks of each type, and then what is wrong.
+/// Returns a table of the checks of each type, followed by the failures.
 fn table(outcomes: &[Outcome]) -> String {
     let mut types: Vec<&Name> = Vec::new();
     for outcome in outcomes {

@@ -1,4 +1,4 @@
-//! Trials of a descriptor on a server: the provider, the sample objects, and what is left of them.
+//! Trials of a descriptor on a server: the provider, the sample objects, and the objects that are left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -20,7 +20,8 @@ use crate::error::CommandError;
 use crate::output::Output;
 use crate::system::System;
 
-/// The provider at an address that was typed. A key goes there as it goes to an address of a spec.
+/// Returns the provider at the address that the user typed. The rules for sending keys to an address in a
+/// spec apply.
 pub(super) fn configured(
     descriptor: Descriptor,
     url: &str,
@@ -50,7 +51,7 @@ pub(super) fn configured(
     Ok(provider)
 }
 
-/// The samples of all types that can be managed, or of the wanted ones, those above others first.
+/// Returns the samples of all manageable types, or of the wanted ones. Parents come before their children.
 pub(super) fn samples(
     descriptor: &Descriptor,
     values: &BTreeMap<Name, SampleValues>,
@@ -90,7 +91,7 @@ pub(super) fn samples(
     Ok(order.iter().filter_map(sample).filter(|sample| !sample.schema.data_only).collect())
 }
 
-/// Adds a type behind those above it and those that it refers to.
+/// Adds a type after its parents and the types that it refers to.
 fn add_with_parents(
     descriptor: &Descriptor,
     types: &BTreeMap<Name, Arc<TypeSchema>>,
@@ -121,7 +122,7 @@ fn add_with_parents(
     }
 }
 
-/// Deletes what a run left, and says so.
+/// Deletes the objects that a run left, and reports that.
 pub(super) async fn clean(
     provider: &HttpProvider,
     ledger: &Ledger,
@@ -142,7 +143,7 @@ pub(super) async fn clean(
     Ok(())
 }
 
-/// Returns the objects that a leftover may be.
+/// Returns the objects that a leftover may be on the server.
 async fn found(
     provider: &HttpProvider,
     leftover: &Leftover,
@@ -170,7 +171,7 @@ async fn found(
     Ok(ours.map(|object| (ty.clone(), object.id)).collect())
 }
 
-/// The part of one-time names that tells this run from others.
+/// Returns the part of one-time names that distinguishes this run from others.
 pub(super) fn seed() -> [u8; 4] {
     let [one, two, three, four, ..] = System::random();
     [one, two, three, four]

@@ -1,5 +1,5 @@
-//! `plumb serve key`: keys with fewer rights than the key of the account. Works on the data folder: the
-//! service may run or not.
+//! `plumb serve key`: keys with fewer rights than the key of the account. The command works on the data
+//! folder, if the service runs or not.
 
 use std::path::Path;
 

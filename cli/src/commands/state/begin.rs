@@ -1,4 +1,4 @@
-//! `plumb state init`: the first state of a place that others share, made on purpose.
+//! `plumb state init`: makes the first state in a shared place, on purpose.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(super) fn run(folder: &Folder, output: &Output) -> Result<(), CommandError> 
             return Ok(false);
         }
         let mut held = store.lock(&holder, Duration::ZERO).await?;
-        // Somebody else may have made it in between.
+        // Another user may have made it in the meantime.
         let is_first = held.loaded().snapshot.is_none();
         if is_first {
             let folded = fold(Loaded::nothing(), &System)?;

@@ -17,7 +17,7 @@ pub(super) fn rm(
     addresses: &[String],
     output: &Output,
 ) -> Result<(), CommandError> {
-    // One that is named twice goes once.
+    // An address that is given twice counts once.
     let addresses = addresses.iter().map(|text| parse(text)).collect::<Result<BTreeSet<_>, _>>()?;
     stored_state::edit(folder, "state rm", |snapshot| {
         let mut records = Vec::new();
@@ -79,7 +79,8 @@ fn forget_records(snapshot: &Snapshot, address: &Address) -> Result<Vec<Record>,
     Ok(entry.current.iter().chain(&entry.deposed).map(forgot).collect())
 }
 
-/// A call in doubt belongs to an address: who edits that address would lose what the call made.
+/// Fails if a call about an address is in doubt: an edit of the address would lose the object that the call
+/// may have made.
 pub(super) fn nothing_pending(snapshot: &Snapshot, address: &Address) -> Result<(), CommandError> {
     if snapshot.pending.values().any(|pending| pending.started.address == *address) {
         return Err(CommandError::new(format!("a call for {address} is in doubt"))

@@ -1,4 +1,4 @@
-//! `plumb state journal` and `plumb state history`: what happened since the last snapshot.
+//! `plumb state journal` and `plumb state history`: show what happened since the last snapshot.
 
 use engine::journal::Record;
 use serde::Serialize;
@@ -35,12 +35,12 @@ pub(super) fn history(folder: &Folder, form: &Form, output: &Output) -> Result<(
     Ok(())
 }
 
-/// The past as `--json` shows it.
+/// The history in the form that `--json` prints.
 #[derive(Serialize)]
 struct History {
-    /// The records of runs that began and ended since the last snapshot.
+    /// The begin and end records of runs since the last snapshot.
     runs: Vec<Record>,
-    /// The serials of the older states that are kept, in order.
+    /// The serials of the older states that are kept, sorted.
     serials: Vec<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! `plumb state migrate`: the state moves to where `[state]` says, from where it was until now.
+//! `plumb state migrate`: moves the state to the place that `[state]` names, from its previous place.
 
 use std::path::Path;
 
@@ -42,7 +42,8 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Reads the former place of the state: `file`, or a file with the former `[state]`, such as the spec of before.
+/// Reads the previous place of the state: `file`, or a file with the previous `[state]` block, such as the
+/// old spec.
 fn settings(base: &Path, from: &str) -> Result<StateSettings, CommandError> {
     if from == "file" {
         return Ok(StateSettings::file());

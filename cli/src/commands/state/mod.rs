@@ -1,4 +1,4 @@
-//! `plumb state`: looking at the state, and editing it.
+//! `plumb state`: commands that show and edit the state.
 
 mod begin;
 mod edit;
@@ -59,13 +59,13 @@ fn show(folder: &Folder, address: &str, form: &Form, output: &Output) -> Result<
     Ok(())
 }
 
-/// Reads an address as it was typed.
+/// Parses an address that the user typed.
 pub(crate) fn parse(text: &str) -> Result<Address, CommandError> {
     text.parse()
         .map_err(|error: engine::address::AddressError| CommandError::new(error.to_string()))
 }
 
-/// The error for an address that the state does not have.
+/// Returns the error about an address that the state does not have.
 pub(crate) fn not_there(address: &str, snapshot: &Snapshot) -> CommandError {
     let known: Vec<String> = snapshot.entries.keys().map(ToString::to_string).collect();
     let error = CommandError::new(format!("{address} is not in the state"));

@@ -1,4 +1,4 @@
-//! `plumb state mv`: other addresses for objects, in this state or in another one.
+//! `plumb state mv`: gives objects other addresses, in this state or in another one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,13 +19,13 @@ use crate::runtime;
 use crate::stored_state;
 use crate::system::System;
 
-/// The most moves that are told one by one.
+/// The maximum number of moves that are shown one by one.
 const TOLD_MAX: usize = 20;
 
-/// The new address of each object, by the one that it has.
+/// The new address of each object, by its present address.
 type Addresses = BTreeMap<Address, Address>;
 
-/// Gives objects other addresses, in the state of `other` where there is one.
+/// Gives objects other addresses: in the state of `other` if there is one, else in this state.
 pub(super) fn run(
     base: &Path,
     folder: &Folder,
@@ -75,7 +75,7 @@ fn rename(
     Ok(())
 }
 
-/// The objects that are meant, with their new addresses.
+/// Returns the present and new addresses of the objects that the user means.
 fn addresses(
     snapshot: &Snapshot,
     from: &AddressPattern,
@@ -144,7 +144,7 @@ fn hand_over_all(
             },
             Err(error) => Err(error),
         };
-        // The other one first: what it has must be there before this one has let go.
+        // The other state is saved first: it must have the objects before this one lets them go.
         there.close().await?;
         here.close().await?;
         handed

@@ -1,4 +1,4 @@
-//! `plumb state pull` and `plumb state push`: the state as a whole.
+//! `plumb state pull` and `plumb state push`: print and replace the whole state.
 
 use std::io::Read as _;
 use std::os::unix::fs::FileTypeExt as _;
@@ -19,7 +19,7 @@ use crate::system::System;
 /// The largest state that is read, in bytes.
 const BYTES_MAX: u64 = 4 << 30;
 
-/// The most characters of a line about an object.
+/// The maximum number of characters in a line about an object.
 const LINE_MAX: usize = 2_000;
 
 pub(super) fn pull(
@@ -64,8 +64,8 @@ pub(super) fn push(
     Ok(())
 }
 
-/// Ids are what an API made of them, and keys what a spec did. They are cut late: what nobody knows
-/// any more is found by nothing else.
+/// Shows lines about objects. Lines are cut only at a great length: ids come from APIs and keys from specs,
+/// and an object that no state has any more can be found only by this line.
 fn tell(output: &Output, title: &str, lines: &[String]) {
     if !lines.is_empty() {
         let lines: Vec<_> = lines.iter().map(|line| render::safe::capped(line, LINE_MAX)).collect();
@@ -73,7 +73,7 @@ fn tell(output: &Output, title: &str, lines: &[String]) {
     }
 }
 
-/// Reads what `plumb state pull` printed, or a file of the state's own, such as a backup.
+/// Reads the output of `plumb state pull`, or a file of the state itself, such as a backup.
 fn parse(bytes: &[u8], file: &Path) -> Result<Snapshot, CommandError> {
     let opened = environment::cipher()?.open(state::cipher::STATE, bytes).map_err(|error| {
         CommandError::new(format!("{} cannot be read: {error}", file.display()))
@@ -110,7 +110,8 @@ impl From<PushError> for CommandError {
     }
 }
 
-/// Refuses a state that would replace one that cannot be read: it is not known what would be lost, or stored in clear.
+/// Returns the error of a push. If the stored state cannot be read, the advice is a special one: it is
+/// unknown what the push would lose, or store in clear.
 fn refused(error: PushError) -> CommandError {
     let would_lose = matches!(error, PushError::WouldLose(_));
     let error = CommandError::from(error);
@@ -135,7 +136,7 @@ fn read(base: &Path, file: &Path) -> Result<Vec<u8>, CommandError> {
     let opened = std::fs::File::open(base.join(file)).map_err(fail)?;
     let kind = opened.metadata().map_err(fail)?.file_type();
     if kind.is_char_device() || kind.is_block_device() {
-        // Some of them never end.
+        // Reading some devices never ends.
         return Err(CommandError::new(format!("{} is a device", file.display()))
             .help("give a file that `plumb state pull` printed, or a backup"));
     }

@@ -17,7 +17,7 @@ pub(super) struct World {
 }
 
 impl World {
-    /// The world of a step: the plan as `plumb plan --json` prints it, the outputs, and the state as
+    /// Returns the world of a step: the plan as `plumb plan --json` prints it, the outputs, and the state as
     /// `plumb show --json` prints it.
     pub(super) fn new(plan: &Json, outputs: &Json, state: &Json) -> Self {
         let resources = state["resources"].as_array().into_iter().flatten();
@@ -38,7 +38,8 @@ impl World {
         Self { words, objects }
     }
 
-    /// Returns nothing if an assertion holds, else the reason: the values that made it false, or why there is no answer.
+    /// Returns `None` if an assertion holds, else the reason: the values that made it false, or why it cannot
+    /// be computed.
     pub(super) fn failure(&self, expr: &Expr) -> Option<String> {
         match judge(expr, None, self) {
             Verdict::Holds => None,
@@ -65,7 +66,7 @@ impl Scope for World {
     fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String> {
         let address = block.instance(key.map(Into::into));
         if let Some(word) = self.words.get(&*block.ty) {
-            // Two names read as the address of a resource.
+            // Two names are parsed as the address of a resource.
             let part = word.as_map().and_then(|parts| parts.get(&*block.name));
             let part = match key {
                 Some(key) => part.and_then(|part| part.as_map()?.get(key)),

@@ -1,4 +1,4 @@
-//! A test file: steps that run commands, and what is asserted of each.
+//! A test file: steps that run commands, and the assertions of each step.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,16 +13,16 @@ use toml::Spanned;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TestFile {
-    /// The throw-away service.
+    /// The options of the throw-away service.
     #[serde(default)]
     pub(super) service: ServiceTable,
-    /// Values for the variables of the spec, in every step.
+    /// The values for the variables of the spec, in every step.
     #[serde(default)]
     pub(super) variables: BTreeMap<String, toml::Value>,
-    /// Environment variables of every step. No other one is passed on.
+    /// The environment variables of every step. Others are not passed on.
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
-    /// The providers that the spec may use beside the serverless one: their APIs are real.
+    /// The providers that the spec may use beside the serverless one. Their real APIs are called.
     #[serde(default)]
     pub(super) real_providers: Vec<String>,
     /// The steps, in their order.
@@ -34,29 +34,29 @@ pub(super) struct TestFile {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ServiceTable {
-    /// Mishaps to make, as `plumb serve --fault` takes them.
+    /// The faults to make, as `plumb serve --fault` takes them.
     #[serde(default)]
     pub(super) faults: Vec<String>,
-    /// Departures from the documents, as `plumb serve --quirks` takes them.
+    /// The departures from the documents, as `plumb serve --quirks` takes them.
     #[serde(default)]
     pub(super) quirks: Vec<String>,
 }
 
-/// A command, and what is asserted after it.
+/// A step: a command, and the assertions after it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Step {
-    /// The sentence that names it.
+    /// The sentence that names the step.
     pub(super) name: Spanned<String>,
     /// The command.
     #[serde(default)]
     pub(super) run: Run,
-    /// Values for variables, before those of the file.
+    /// The values for variables. They override those of the file.
     #[serde(default)]
     pub(super) variables: BTreeMap<String, toml::Value>,
-    /// A part of the error that the command must end with; without one it must succeed.
+    /// A part of the error with which the command must fail; without it, the command must succeed.
     pub(super) fails: Option<Spanned<String>>,
-    /// The assertions by name.
+    /// The assertions, by name.
     #[serde(default)]
     pub(super) check: BTreeMap<String, Assertion>,
 }
@@ -75,7 +75,7 @@ pub(super) enum Run {
 }
 
 impl Run {
-    /// The word for it.
+    /// Returns the word for the command in test files.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Plan => "plan",
@@ -91,12 +91,12 @@ impl Run {
 pub(super) struct Assertion {
     /// The expression that must be true.
     pub(super) assert: Spanned<String>,
-    /// The sentence for the case that it is not.
+    /// The message for a failure.
     pub(super) message: Option<String>,
 }
 
 impl Assertion {
-    /// Its expression. The text is one with or without `${…}` around it.
+    /// Returns the expression. The text may have `${…}` around it or not.
     pub(super) fn expression(&self, file: FileId) -> Result<Expr, Box<Diagnostic>> {
         let text = self.assert.get_ref().trim();
         let inner = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
@@ -112,14 +112,14 @@ impl Assertion {
     }
 }
 
-/// The place of a text of a test file.
+/// Returns the place of a text in a test file.
 pub(super) fn span<T>(file: FileId, text: &Spanned<T>) -> Span {
     let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
     let range = text.span();
     Span { file, start: offset(range.start), end: offset(range.end) }
 }
 
-/// Reads the text of a test file, and returns it with its place among the sources.
+/// Reads the text of a test file. Returns it with its id among the sources.
 pub(super) fn read(
     path: &Path,
     text: &str,

@@ -53,7 +53,7 @@ pub(crate) fn run(base: &Path, args: &Test, output: &Arc<Output>) -> Result<Stat
     })
 }
 
-/// The test files of a folder, by name.
+/// Returns the test files of a folder, sorted by name.
 fn found(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
     let mut files = Vec::new();
     for place in [folder.to_owned(), folder.join(FOLDER)] {
@@ -77,7 +77,7 @@ fn cannot_read(path: &Path, error: &std::io::Error) -> CommandError {
     CommandError::caused(format_args!("cannot read {}", path.display()), error)
 }
 
-/// Runs one file. A step that fails ends it: those after it would only follow from that.
+/// Runs one file. A failed step ends the file, because the later steps would only fail as a consequence.
 async fn test(
     folder: &Path,
     path: &Path,
@@ -119,7 +119,7 @@ async fn test(
     Ok(())
 }
 
-/// Refuses a provider whose API a test would change, unless the file names it.
+/// Refuses a provider with a real API that a test would change, unless the file names the provider.
 fn refuse_real(file: &TestFile, providers: &[String], path: &Path) -> Result<(), CommandError> {
     let named = |name: &String| file.real_providers.contains(name) || name == "serverless";
     match providers.iter().find(|name| !named(name)) {
@@ -134,7 +134,7 @@ fn refuse_real(file: &TestFile, providers: &[String], path: &Path) -> Result<(),
     }
 }
 
-/// Runs a step, and returns what does not hold.
+/// Runs a step, and returns its failures.
 async fn run_step(
     sandbox: &Sandbox<'_>,
     step: &Step,

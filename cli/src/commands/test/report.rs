@@ -26,9 +26,9 @@ pub(super) struct Outcome {
     pub(super) file: String,
     /// The name of the step.
     pub(super) step: String,
-    /// The time that it took.
+    /// The duration of the step, in seconds.
     pub(super) seconds: f64,
-    /// Its failures; none where it passed.
+    /// The failures of the step; none if it passed.
     pub(super) failures: Diagnostics,
 }
 
@@ -37,7 +37,7 @@ impl Report {
         Self { json, steps: Vec::new(), passed: 0, failed: 0, skipped: 0, of_file: 0 }
     }
 
-    /// Begins the results of a file.
+    /// Starts the results of a file.
     pub(super) fn begin_file(&mut self, path: &Path, output: &Output) {
         self.of_file = 0;
         if !self.json {
@@ -74,7 +74,7 @@ impl Report {
         passed
     }
 
-    /// Adds a file that cannot be read.
+    /// Adds the error of a file that cannot be read.
     pub(super) fn refuse(
         &mut self,
         path: &Path,
@@ -87,7 +87,7 @@ impl Report {
         self.add(outcome, sources, output);
     }
 
-    /// The number of results of the file.
+    /// Returns the number of results of the file.
     pub(super) fn steps_of_file(&self) -> usize {
         self.of_file
     }
@@ -100,7 +100,7 @@ impl Report {
         }
     }
 
-    /// Ends a file. One whose sandbox failed counts as failed; a stop request ends all.
+    /// Ends a file. A file whose sandbox failed counts as failed; a stop request ends all files.
     pub(super) fn end_file(
         &mut self,
         path: &Path,
@@ -121,7 +121,7 @@ impl Report {
         Ok(())
     }
 
-    /// Shows the sums, and returns the exit status.
+    /// Shows the totals, and returns the exit status.
     pub(super) fn end(self, output: &Output) -> Status {
         let Self { json, steps, passed, failed, skipped, .. } = self;
         if json {

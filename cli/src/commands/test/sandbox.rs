@@ -13,13 +13,13 @@ use crate::child_service::{self, ChildService};
 use crate::environment;
 use crate::error::CommandError;
 
-/// The variables of the environment that commands of a test see beside those that the file gives.
+/// The variables of the environment that commands of a test get, beside those in the file.
 const PASSED_ON: [&str; 4] = ["PATH", "HOME", "TMPDIR", "NO_COLOR"];
 
-/// The keys of answers that hold sentences about what is wrong.
+/// The keys of JSON answers whose values are sentences about mistakes.
 const SENTENCES: [&str; 6] = ["summary", "label", "detail", "help", "error", "message"];
 
-/// The state and the service of one test file. Both end with this value.
+/// The state and the service of one test file. Both are removed when this value is dropped.
 pub(super) struct Sandbox<'a> {
     spec: &'a Path,
     file: &'a TestFile,
@@ -29,19 +29,19 @@ pub(super) struct Sandbox<'a> {
     folder: tempfile::TempDir,
 }
 
-/// The end of a command.
+/// The result of a command.
 pub(super) struct Ran {
     /// True if the exit status was 0.
     pub(super) succeeded: bool,
-    /// The plan, where there is one.
+    /// The plan; null if there is none.
     pub(super) plan: Json,
-    /// Everything that was said.
+    /// All messages of the command.
     pub(super) said: String,
 }
 
 impl<'a> Sandbox<'a> {
-    /// Starts a service over an empty folder. Fails where none can be started. A lease ends the service also where
-    /// this process is killed.
+    /// Starts a service over an empty folder. Fails if none can be started. The service ends with its lease,
+    /// also if this process is killed.
     pub(super) async fn start(spec: &'a Path, file: &'a TestFile) -> Result<Self, CommandError> {
         let cannot = |error: &std::io::Error| {
             CommandError::caused("cannot set up the throw-away service", error)
@@ -50,7 +50,7 @@ impl<'a> Sandbox<'a> {
         let folder = folder.map_err(|error| cannot(&error))?;
         let data = folder.path().join("service");
         let mut service = serve(spec, file, &data)?.spawn().map_err(|error| cannot(&error))?;
-        // It prints its addresses once it listens.
+        // The service prints its addresses once it listens.
         let mut line = String::new();
         if let Some(out) = service.stdout.take() {
             let read = BufReader::new(out).read_line(&mut line).await;
@@ -65,7 +65,7 @@ impl<'a> Sandbox<'a> {
         Ok(Self { spec, file, _lease: lease, _service: service, folder })
     }
 
-    /// Runs the command of a step with these values for variables.
+    /// Runs the command of a step, with these values for variables.
     pub(super) async fn run(
         &self,
         run: Run,
@@ -97,14 +97,14 @@ impl<'a> Sandbox<'a> {
         Ok(Ran { succeeded: output.status.success(), plan, said })
     }
 
-    /// Returns what a command that only reads the state prints as JSON.
+    /// Returns the JSON output of a command that only reads the state.
     pub(super) async fn read(&self, arguments: &[&str]) -> Result<Json, CommandError> {
         let output = self.command()?.args(arguments).output().await;
         let output = output.map_err(|error| cannot_run(&error))?;
         Ok(serde_json::from_slice(&output.stdout).unwrap_or_default())
     }
 
-    /// Writes the values of a step to a file of variables.
+    /// Writes the values of a step to a variables file.
     fn values(&self, variables: &BTreeMap<String, toml::Value>) -> Result<PathBuf, CommandError> {
         let mut all = self.file.variables.clone();
         all.extend(variables.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -123,7 +123,7 @@ impl<'a> Sandbox<'a> {
     }
 }
 
-/// The command that starts the service.
+/// Returns the command that starts the service.
 fn serve(spec: &Path, file: &TestFile, data: &Path) -> Result<Command, CommandError> {
     let mut serve = program(spec, &file.env)?;
     serve.args(["--quiet", "serve", "--until-idle", "--print-env", "--rates", "off"]);
@@ -138,7 +138,8 @@ fn serve(spec: &Path, file: &TestFile, data: &Path) -> Result<Command, CommandEr
     Ok(serve)
 }
 
-/// This program in the folder of the spec, with an environment that holds no key of anybody's.
+/// Returns a command that runs this program in the folder of the spec, with an environment that holds no
+/// keys.
 fn program(spec: &Path, env: &BTreeMap<String, String>) -> Result<Command, CommandError> {
     let program = std::env::current_exe()
         .map_err(|error| CommandError::caused("cannot find this program to start it", &error))?;
@@ -154,7 +155,7 @@ fn program(spec: &Path, env: &BTreeMap<String, String>) -> Result<Command, Comma
     Ok(command)
 }
 
-/// Adds the sentences of diagnostics and errors in an answer, each in a line.
+/// Adds the sentences of diagnostics and errors in an answer, one per line.
 fn sentences(answer: &Json, said: &mut String) {
     match answer {
         Json::Array(items) => items.iter().for_each(|item| sentences(item, said)),

@@ -23,7 +23,7 @@ use super::convert::file_path_mut;
 use crate::config::ModuleSource;
 use crate::config::modules::source::joined;
 use crate::diagnostics::{Diagnostics, Span};
-use crate::expression::functions::listing_name;
+use crate::expression::FileRequest;
 use crate::expression::visit::change;
 use crate::value::Value;
 
@@ -119,8 +119,9 @@ fn placed(mut document: Document, source: &ModuleSource) -> Document {
 /// Returns the name of a file that a module asks for, or of the list of a folder, relative to the folder of
 /// the spec.
 fn request(place: &str, name: &str) -> String {
-    let path = joined(place, name);
-    if name.ends_with('/') { listing_name(&path) } else { path }
+    let request = FileRequest::of_name(name);
+    let path = joined(place, request.path());
+    request.with_path(&path).name().unwrap_or(path)
 }
 
 /// Returns every `key = value` of a module.

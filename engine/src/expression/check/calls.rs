@@ -31,9 +31,7 @@ impl Checker<'_> {
         for (index, (argument, ty)) in call.arguments.iter().zip(&types).enumerate() {
             self.argument(function, index, argument, ty);
         }
-        if let Body::Special(Special::File | Special::FileSet | Special::TemplateFile) =
-            function.body
-        {
+        if functions::file_request(function.name).is_some() {
             self.literal_path(&call.arguments);
         }
         (function.result)(&types)

@@ -222,6 +222,7 @@ impl Evaluator<'_> {
             Special::Sensitive => self.declared_sensitive(&call.arguments[0], range),
             Special::NonSensitive => self.declared_open(&call.arguments[0], range),
             Special::File => self.file(&call.arguments[0]),
+            Special::FileBytes(shown) => self.file_bytes(&call.arguments[0], shown),
             Special::FileSet => self.file_set(&call.arguments),
             Special::TemplateFile => self.template_file(&call.arguments, range),
         }

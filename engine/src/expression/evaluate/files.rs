@@ -3,28 +3,37 @@
 
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::access::entry_of;
 use super::{Eval, Evaluator, Part, Stop, stop};
 use crate::address::Name;
 use crate::diagnostics::nearest;
-use crate::expression::functions::{globs, listing_name};
+use crate::expression::functions::{self, globs};
 use crate::expression::parse::{Dialect, template};
 use crate::expression::visit::{move_ranges, walk};
-use crate::expression::{Expr, ExprError, Kind, Range, Root};
+use crate::expression::{Expr, ExprError, FileRequest, Kind, Range, Root};
 use crate::value::Value;
-
-/// The functions that a template cannot call: a template is parsed only after the files were read.
-const READERS: [&str; 3] = ["file", "fileset", "templatefile"];
 
 impl Evaluator<'_> {
     pub(super) fn file(&mut self, argument: &Expr) -> Eval {
-        let text = self.content(argument, str::to_owned)?;
+        let text = self.content(argument, FileRequest::Text(""))?;
         Ok(Part::plain(Value::String(text)))
+    }
+
+    /// Returns the bytes of a file as a text, in the form of one function.
+    pub(super) fn file_bytes(&mut self, argument: &Expr, shown: fn(&[u8]) -> String) -> Eval {
+        let text = self.content(argument, FileRequest::Bytes(""))?;
+        let bytes = STANDARD
+            .decode(&*text)
+            .map_err(|_| stop(argument.range, "the bytes of the file are not in base64", None))?;
+        Ok(Part::plain(Value::string(shown(&bytes))))
     }
 
     /// Returns the paths in a folder that match a pattern.
     pub(super) fn file_set(&mut self, arguments: &[Expr]) -> Eval {
-        let paths = self.content(&arguments[0], listing_name)?;
+        let paths = self.content(&arguments[0], FileRequest::Listing(""))?;
         let part = self.eval(&arguments[1])?;
         let place = arguments[1].range;
         let Value::String(pattern) = &part.value else {
@@ -46,7 +55,7 @@ impl Evaluator<'_> {
 
     /// Returns the text of a file with its parts filled in; the names in it are those of the given values.
     pub(super) fn template_file(&mut self, arguments: &[Expr], range: Range) -> Eval {
-        let text = self.content(&arguments[0], str::to_owned)?;
+        let text = self.content(&arguments[0], FileRequest::Text(""))?;
         let values = self.eval(&arguments[1])?;
         let Value::Map(entries) = &values.value else {
             let message = "the values of a template are a map or an object whose names are known";
@@ -73,14 +82,17 @@ impl Evaluator<'_> {
         part.map_err(in_file)
     }
 
-    /// Returns the text of a file that the spec names; `name` makes the name of the request for it.
-    fn content(&mut self, argument: &Expr, name: fn(&str) -> String) -> Result<Arc<str>, Stop> {
+    /// Returns the answer to a request of the spec for a file. The argument is the path of the request.
+    fn content(&mut self, argument: &Expr, kind: FileRequest<'_>) -> Result<Arc<str>, Stop> {
         let part = self.eval(argument)?;
         self.looks_into(&part);
         let message = "the path of a file is text that stands in the spec";
         let no_path = || stop(argument.range, message, None);
         let Value::String(path) = &part.value else { return Err(no_path()) };
-        let found = self.scope.file(&name(path));
+        let found = match kind.with_path(path).name() {
+            Some(name) => self.scope.file(&name),
+            None => Err(format!("`{path}` is no path of a file")),
+        };
         // The message shows the path.
         let secret = self.secret(&part);
         let content =
@@ -120,7 +132,8 @@ fn read_template(text: &str, given: &[(Name, Part)]) -> Result<Expr, ExprError> 
                 );
                 error(format!("the template is given no value `{name}`"), help)
             }
-            Kind::Call(call) if READERS.contains(&&*call.name) => {
+            // The template is read after the files that the spec names.
+            Kind::Call(call) if functions::file_request(&call.name).is_some() => {
                 let help = "read it in the spec, and give its text to the template".to_owned();
                 error(format!("a template cannot call {}()", call.name), help)
             }

@@ -7,6 +7,7 @@
 use super::walks::captured;
 use super::{Evaluator, Stop, stop};
 use crate::address::Name;
+use crate::expression::functions;
 use crate::expression::text::text_of;
 use crate::expression::visit::{push_parts_mut, roots};
 use crate::expression::{Call, Expr, For, Kind, Range, Root};
@@ -87,7 +88,11 @@ fn is_folded(expr: &Expr) -> bool {
     }
     match &base.kind {
         Kind::Root(_) => true,
-        Kind::Call(call) => std::ptr::eq(base, expr) && matches!(&*call.name, "file" | "fileset"),
+        Kind::Call(call) => {
+            let reads = functions::file_request(&call.name).is_some();
+            // The text of a template depends on values, too.
+            std::ptr::eq(base, expr) && reads && &*call.name != "templatefile"
+        }
         _ => false,
     }
 }

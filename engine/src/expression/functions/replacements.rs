@@ -11,9 +11,6 @@ pub(super) fn of(name: &str) -> Option<&'static str> {
             "a plan does not depend on chance: make the value once, and give it by a variable"
         }
         "uuidv5" => "write a digest: sha256(…)",
-        "filesha256" | "filesha512" | "filesha1" | "filemd5" | "filebase64sha256"
-        | "filebase64sha512" => "write the digest of the text: sha256(file(\"…\"))",
-        "filebase64" => "write base64encode(file(\"…\")); files that are no text cannot be read",
         "fileexists" => "write contains(fileset(\"folder\", \"*\"), \"name\")",
         "abspath" | "pathexpand" => "paths are relative to the folder of the spec",
         "templatestring" => "write the template where it is used: \"… ${…} …\"",

@@ -47,8 +47,9 @@ impl Scope for Names {
 }
 
 /// The files of the examples, and of the tests of templates.
-const EXAMPLE_FILES: [(&str, &str); 5] = [
+const EXAMPLE_FILES: [(&str, &str); 6] = [
     ("prompt.txt", "Be brief.\n"),
+    ("base64:prompt.txt", "QmUgYnJpZWYuCg=="),
     ("hello.tpl", "Hello ${name}:%{ for tag in tags } ${tag}%{ endfor }\n"),
     ("conf/", "a.txt\nb.txt\nmore/c.txt\nx.json"),
     ("one.tpl", "${x}"),
@@ -593,6 +594,6 @@ fn of_secrets() {
 fn functions_that_are_missed_have_something_in_their_place() {
     let help = |name: &str| unknown(name, Range { start: 0, end: 20 }).help.unwrap();
     assert!(help("timestamp").starts_with("a plan does not depend on the clock"));
-    assert!(help("filesha256").contains("sha256(file("));
+    assert!(help("fileexists").contains("fileset("));
     assert_eq!(help("regexal"), "did you mean `regexall`?");
 }

@@ -2,10 +2,10 @@
 //!
 //! It masks three kinds of text:
 //! - a *secret* (the key, and the sensitive values of a call) as a whole, in parts and in any encoding,
-//! because a server that refuses a call repeats the sent values in forms of its own;
+//!   because a server that refuses a call repeats the sent values in forms of its own;
 //! - a *value* of an object if it appears without a change;
 //! - the text after the *name* of a sensitive attribute, because the API may show secrets that are not known
-//! here.
+//!   here.
 //!
 //! Masked text is for people. Plumb stores no text of a server.
 

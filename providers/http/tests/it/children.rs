@@ -185,3 +185,37 @@ async fn a_list_below_one_parent_that_fails_fails_the_list() {
     let error = provider(RECORDS, &server.address).list("record").await.unwrap_err();
     assert_eq!(error.kind, Kind::Rejected, "{error}");
 }
+
+/// Two zones of which the second has the only record; a person has moved it out of the first.
+async fn a_moved_record() -> Server {
+    Server::start(|_, request| match &*request.line() {
+        "GET /zones" => {
+            Answer::json(200, json!([{"id": "z1", "name": "a"}, {"id": "z2", "name": "b"}]))
+        }
+        "GET /zones/z1/records" => Answer::json(200, json!([])),
+        "GET /zones/z2/records" => Answer::json(200, json!([{"id": "r1", "name": "www"}])),
+        "GET /zones/z2/records/r1" => Answer::json(200, json!({"id": "r1", "name": "www"})),
+        _ => Answer::json(404, json!({})),
+    })
+    .await
+}
+
+/// The key names the parent: the old object is gone, and the moved one is a stranger.
+#[tokio::test]
+async fn a_child_that_is_moved_is_another_object() {
+    let server = a_moved_record().await;
+    let provider = provider(RECORDS, &server.address);
+    let error = provider.read("record", &id("z1/r1")).await.unwrap_err();
+    assert_eq!(error.kind, Kind::NotFound, "{error}");
+    let listed = provider.list("record").await.unwrap();
+    assert_eq!(listed.iter().map(|object| &*object.id.0).collect::<Vec<_>>(), ["z2/r1"]);
+}
+
+/// The key does not name the parent: the same object shows its new parent, which is drift.
+#[tokio::test]
+async fn a_child_that_is_moved_shows_its_new_parent() {
+    let server = a_moved_record().await;
+    let text = RECORDS.replace("key = \"full_id\"", "key = \"id\"");
+    let object = provider(&text, &server.address).read("record", &id("r1")).await.unwrap();
+    assert_eq!(object.attributes["zone"], Value::string("z2"));
+}

@@ -17,6 +17,7 @@ mod merges;
 mod operations;
 mod parents;
 mod paths;
+mod public_apis;
 mod refusals;
 mod suite;
 mod support;

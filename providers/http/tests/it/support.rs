@@ -304,6 +304,8 @@ pub(crate) struct Step {
     pub(crate) ty: &'static str,
     pub(crate) kind: ProgramKind,
     pub(crate) phase: usize,
+    /// The variant whose program is performed; none for the phases of the type.
+    pub(crate) variant: Option<usize>,
     pub(crate) id: Option<&'static str>,
     pub(crate) desired: Json,
     pub(crate) live: Json,
@@ -321,6 +323,7 @@ impl Step {
             ty,
             kind: ProgramKind::Create,
             phase: 0,
+            variant: None,
             id: None,
             desired,
             live,
@@ -337,6 +340,7 @@ impl Step {
             ty,
             kind,
             phase: 0,
+            variant: None,
             id: Some(id),
             desired,
             live: Json::Null,
@@ -353,6 +357,7 @@ impl Step {
             ty,
             kind,
             phase: 0,
+            variant: None,
             id: Some(id),
             desired,
             live: Json::Null,
@@ -364,6 +369,12 @@ impl Step {
 
     pub(crate) fn phase(mut self, phase: usize, id: &'static str) -> Self {
         (self.phase, self.id) = (phase, Some(id));
+        self
+    }
+
+    /// The step of a variant's program, counted from 0.
+    pub(crate) fn variant(mut self, variant: usize) -> Self {
+        self.variant = Some(variant);
         self
     }
 
@@ -408,8 +419,8 @@ impl Step {
     ) -> Result<Performed, Error> {
         let schema = provider.schema();
         let programs = schema.types[self.ty].programs(self.kind);
-        let phases = programs.last().unwrap().phases.len();
-        let program = programs.len() - 1;
+        let program = self.variant.unwrap_or(programs.len() - 1);
+        let phases = programs[program].phases.len();
         let id = self.id.map(|id| ObjectId(id.into()));
         let key = SealKey::from_random([7; 32]);
         let live = seal_attributes(&attributes(&self.live), &self.sealed, &key);

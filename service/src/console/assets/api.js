@@ -1,5 +1,5 @@
-// Calls to the service. The key stays there: a cookie that no script can read stands for it, and a
-// token that only pages of this very address can.
+// Calls to the service. The page does not have the key. Instead it has a cookie that no script can
+// read, and a token that only pages of this address can read.
 import { setClock } from './format.js';
 
 const TOKEN = 'plumb-console-token';
@@ -45,7 +45,7 @@ async function reason(response) {
     const said = body.error ?? body.detail ?? body.title;
     if (typeof said === 'string' && said) return sentence(said);
   } catch {
-    // It is no JSON: the status says what there is to say.
+    // The answer is not JSON, so its status is all that can be shown.
   }
   return `The service answered with status ${response.status}.`;
 }

@@ -1,4 +1,4 @@
-// Small drawings of numbers. What they show stands beside them as text.
+// Small drawings of numbers. The same numbers are shown as text beside each drawing.
 import { h, s } from './dom.js';
 
 /** The workers of an endpoint: a square for each that there may be, filled by what it does. */

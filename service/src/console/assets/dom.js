@@ -1,4 +1,5 @@
-// Elements from data. Texts become text nodes and nothing else: no text of a job is ever markup.
+// DOM elements made from data. Every text becomes a text node, so no text of a job can become
+// markup.
 
 /** An element. Properties that start with `on` are listeners, the others attributes. */
 export function h(tag, properties = {}, ...children) {

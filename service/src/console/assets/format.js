@@ -1,4 +1,4 @@
-// Numbers and times as people read them.
+// Numbers and times in the form that people read.
 
 /** The difference between the clock of the service and ours, in milliseconds. */
 let offset = 0;

@@ -1,5 +1,5 @@
-// JSON as it came, indented. It is cut into tokens and never parsed: large numbers, the order of
-// keys and a text that ends in the middle stay as they are.
+// JSON text, indented. It is cut into tokens but not parsed, so that large numbers, the order of
+// keys, and a text that ends in the middle stay as they are.
 import { h } from './dom.js';
 
 const TOKEN = /"(?:[^"\\]|\\.)*"?|-?\d[\d.eE+-]*|true|false|null|[{}[\],:]|[^\s{}[\],:"]+/g;

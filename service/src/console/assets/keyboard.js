@@ -1,4 +1,4 @@
-// Shortcuts: one list of what there is, from which the help is made too.
+// Keyboard shortcuts. The same list serves the keys and the help.
 import { h, put } from './dom.js';
 
 const OFF = 'plumb-shortcuts-off';

@@ -1,4 +1,4 @@
-// A log that is followed: of a worker, or of a pod.
+// The view of the log of a worker or a pod, which follows the end of the log.
 import { follow } from './api.js';
 import { h, put } from './dom.js';
 import { count, time } from './format.js';
@@ -40,7 +40,8 @@ export function logPane({ label, over }) {
   };
   isFollowing.addEventListener('change', toEnd);
   lines.addEventListener('scroll', () => {
-    // Who scrolls up wants to read; who scrolls to the end wants more.
+    // A user who scrolls up wants to read, so following stops. It goes on when the user scrolls to
+    // the end.
     isFollowing.checked = lines.scrollTop + lines.clientHeight >= lines.scrollHeight - 4;
   });
   return {

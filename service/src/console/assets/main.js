@@ -1,4 +1,4 @@
-// The start of the page, and which view is shown at which address.
+// The start of the page, and the table of the views and their addresses.
 import { onSignedOut, session } from './api.js';
 import { h, put } from './dom.js';
 import { always, moveRow, onlyHere, showHelp } from './keyboard.js';

@@ -43,7 +43,7 @@ setInterval(() => {
   for (const reference of running) {
     const element = reference.deref();
     if (!element || !element.isConnected) {
-      // One that was just made is not in the page yet: it is looked at once more.
+      // A new element may not be in the page yet, so it is kept until the next time.
       if (!element || element.dataset.old) running.delete(reference);
       else element.dataset.old = '1';
     } else {

@@ -1,4 +1,4 @@
-// What surrounds every view: navigation, the state of the link, theme, sign-in.
+// The frame around every view: navigation, the state of the connection, theme, sign-in.
 import { signIn, signOut } from './api.js';
 import { h, mark, put, shape } from './dom.js';
 import { helpDialog, showHelp } from './keyboard.js';

@@ -1,4 +1,4 @@
-// A table that follows its rows: what did not change stays as it is, with focus and selection.
+// A table that follows its rows. Unchanged rows keep their elements, and so focus and selection.
 import { h, put } from './dom.js';
 
 /**

@@ -1,4 +1,5 @@
-// Sets the theme before the first paint. Without a choice the system's setting holds.
+// Sets the theme before the first paint. If the user has chosen none, the setting of the system
+// applies.
 'use strict';
 (() => {
   const chosen = localStorage.getItem('plumb-theme');

@@ -1,4 +1,4 @@
-// What the account has beside endpoints and pods: volumes, templates, keys, costs.
+// The view of the other objects of the account: volumes, templates, keys, costs.
 import { get, read } from './api.js';
 import { bars } from './charts.js';
 import { h, put } from './dom.js';

@@ -1,4 +1,4 @@
-// What an endpoint that balances load has in the place of jobs: its address, and a request to its workers.
+// The view of an endpoint that balances load: its address, and a form for a request to its workers.
 import { exchange } from './api.js';
 import { h, put } from './dom.js';
 import { bytes, duration } from './format.js';

@@ -1,4 +1,4 @@
-// One endpoint: its jobs, its workers, its settings.
+// The view of one endpoint: its jobs, its workers, its settings.
 import { watch } from './api.js';
 import { strip, workerWords } from './charts.js';
 import { h, put } from './dom.js';
@@ -120,7 +120,7 @@ function firstLine(error) {
     const parsed = JSON.parse(error);
     if (typeof parsed?.error_message === 'string') return parsed.error_message.slice(0, 160);
   } catch {
-    // It is a text of its own.
+    // The error is not JSON but plain text.
   }
   return error.split('\n')[0].slice(0, 160);
 }

@@ -1,4 +1,4 @@
-// All endpoints with their workers and queues, as they live.
+// The view of all endpoints, with their workers and queues, updated all the time.
 import { watch } from './api.js';
 import { spark, strip, workerWords } from './charts.js';
 import { h, put } from './dom.js';

@@ -1,4 +1,4 @@
-// One job, from its submission to its result.
+// The view of one job, from its submission to its result.
 import { post, text, watch } from './api.js';
 import { timeline } from './charts.js';
 import { h, put } from './dom.js';
@@ -124,7 +124,7 @@ function errorParts(text) {
   try {
     parsed = JSON.parse(text);
   } catch {
-    // It is a text of its own.
+    // The error is not JSON but plain text.
   }
   const title = h('div', { class: 'pane-line' }, h('h2', {}, 'Error'), copyButton(text, 'the error'));
   if (typeof parsed?.error_message !== 'string') return [title, h('pre', { tabindex: '0', 'aria-label': 'Error' }, text)];

@@ -1,4 +1,4 @@
-// What workers print, as they print it.
+// The view of the output of workers, updated as they print it.
 import { read } from './api.js';
 import { h, put } from './dom.js';
 import { bytes, time } from './format.js';

@@ -1,4 +1,4 @@
-// The pods: their states, what can be done with them, and what they print.
+// The view of the pods: their states, their actions, and their output.
 import { get, post, remove } from './api.js';
 import { h, put, shape } from './dom.js';
 import { elapsed, money } from './format.js';

@@ -70,7 +70,7 @@ export function submit(id) {
     if (limit.value) policy.executionTimeout = Math.round(Number(limit.value) * 1000);
     if (ttl.value) policy.ttl = Math.round(Number(ttl.value) * 1000);
     if (low.checked) policy.lowPriority = true;
-    // The text of the input goes as it was written: its numbers are not ours to change.
+    // The text of the input is sent as the user wrote it: parsing could change its numbers.
     const body = `{"input":${input.value},"policy":${JSON.stringify(policy)}}`;
     const job = await attempt(send, () => post(`/v2/${encodeURIComponent(id)}/run`, body));
     if (job) location.hash = to('endpoints', id, 'jobs', job.id);

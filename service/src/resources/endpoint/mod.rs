@@ -1,4 +1,4 @@
-//! Endpoints: where jobs go and how many workers serve them.
+//! Endpoints: the objects to which jobs or requests are sent, with the settings of their workers.
 
 mod rules;
 
@@ -17,16 +17,16 @@ use crate::store::Tx;
 use crate::store::objects::{self, Record};
 use rules::check;
 
-/// The longest execution timeout: seven days.
+/// The longest execution timeout in milliseconds: seven days.
 pub(crate) const TIMEOUT_MAX_MS: i64 = 604_800_000;
 
-/// The execution timeout of the jobs of endpoints that set none, in milliseconds.
+/// The execution timeout for the jobs of endpoints without one, in milliseconds.
 pub(crate) const TIMEOUT_DEFAULT_MS: i64 = 600_000;
 
-/// The least value of a scaler.
+/// The least value of `scalerValue`.
 pub(crate) const SCALER_VALUE_MIN: f64 = 0.001;
 
-/// How fast workers start.
+/// The speed with which workers start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, juniper::GraphQLEnum)]
 #[graphql(name = "FlashBootType")]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -75,7 +75,7 @@ pub(crate) struct Endpoint {
     pub(crate) hub_release_id: Option<String>,
     pub(crate) flash_environment_id: Option<String>,
     pub(crate) env: BTreeMap<String, String>,
-    /// Raised with every change that replaces workers.
+    /// The number of changes that replace workers.
     pub(crate) version: i64,
     pub(crate) created_at: i64,
 }
@@ -86,12 +86,13 @@ fn as_number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Erro
 }
 
 impl Endpoint {
-    /// Returns true if its requests go to the HTTP servers of its workers; else it has a queue.
+    /// Returns true if requests go to the HTTP servers of the workers; false if the endpoint has a
+    /// queue.
     pub(crate) fn is_balanced(&self) -> bool {
         self.kind == "LB"
     }
 
-    /// The ids of the volumes that its workers mount.
+    /// Returns the ids of the volumes that the workers mount.
     pub(crate) fn volumes(&self) -> Vec<&str> {
         let mut volumes: Vec<&str> = self.network_volume_id.as_deref().into_iter().collect();
         let others = self.network_volume_ids.iter().map(String::as_str);
@@ -99,7 +100,7 @@ impl Endpoint {
         volumes
     }
 
-    /// The CPU instances that its workers may run on: named ones, else one of each flavour.
+    /// Returns the CPU instances for the workers: the named ones, else one of each flavour.
     pub(crate) fn instances(&self) -> Vec<String> {
         if !self.instance_ids.is_empty() {
             return self.instance_ids.clone();
@@ -107,7 +108,7 @@ impl Endpoint {
         self.cpu_flavor_ids.iter().map(|flavor| format!("{flavor}-{}", self.vcpu_count)).collect()
     }
 
-    /// The data centres among its locations.
+    /// Returns the data centres among the locations.
     pub(crate) fn data_centers(&self) -> Vec<String> {
         let locations = comma_list(self.locations.as_deref().unwrap_or(""));
         locations.into_iter().filter(|id| DATA_CENTERS.contains(&id.as_str())).collect()
@@ -147,7 +148,7 @@ impl Record for Endpoint {
     }
 }
 
-/// What a client may say about an endpoint. `""` for an id or a text means none.
+/// The settings of an endpoint that a client can give. `""` for an id or a text means none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EndpointInput {
     pub(crate) name: Option<String>,
@@ -182,12 +183,13 @@ pub(crate) struct EndpointInput {
     pub(crate) env: Option<BTreeMap<String, String>>,
 }
 
-/// Which API a request came through: they differ in defaults and in what an omission means.
+/// The API of a request. The APIs differ in their defaults, and in the meaning of a field that is
+/// left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Api {
-    /// An omission keeps the value.
+    /// A field that is left out keeps its value.
     Rest,
-    /// An omission resets the value, with few exceptions.
+    /// A field that is left out is reset, with few exceptions.
     GraphQl,
 }
 
@@ -215,7 +217,7 @@ pub(crate) fn create(
     Ok(endpoint)
 }
 
-/// Changes an endpoint; returns it as it was and as it is.
+/// Changes an endpoint. Returns the endpoint before and after the change.
 pub(crate) fn update(
     tx: &Tx<'_>,
     id: &str,
@@ -232,7 +234,8 @@ pub(crate) fn update(
     }
     if let Some(inline) = take_template(&mut input)? {
         input.template_id = Some(save_bound(tx, &old, inline)?);
-        // To roll that out has raised the version, which what is written below must not take back.
+        // Saving the template may have raised the version of the endpoint. The write below must not
+        // undo that.
         old = objects::get(tx.conn, id)?;
     }
     let mut new = match api {
@@ -249,8 +252,8 @@ pub(crate) fn update(
     Ok((old, new))
 }
 
-/// Raises the version of every endpoint that uses a template, which replaces their workers, if the
-/// template runs something else than before.
+/// Raises the version of every endpoint that uses a template, which replaces their workers. Does
+/// nothing if workers run the same with both templates.
 pub(crate) fn roll_out(tx: &Tx<'_>, old: &Template, new: &Template) -> Result<(), Problem> {
     if new.runs_like(old) {
         return Ok(());
@@ -266,14 +269,15 @@ pub(crate) fn roll_out(tx: &Tx<'_>, old: &Template, new: &Template) -> Result<()
     Ok(())
 }
 
-/// The version of an endpoint, if there is one: workers of an older one run what was before.
+/// Returns the version of an endpoint; `None` if it does not exist. Workers of a lower version run
+/// old settings.
 pub(crate) fn version(conn: &Connection, id: &str) -> Result<Option<i64>, Problem> {
     let sql = "select body ->> '$.version' from objects where id = ?1 and kind = 'endpoint'";
     Ok(conn.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?)
 }
 
-/// Removes an endpoint and the template that was made inside it. GraphQL demands that it has been
-/// scaled to nothing first.
+/// Removes an endpoint, and the template that was made inside of it. Over GraphQL this is refused
+/// unless the endpoint has been scaled to no workers.
 pub(crate) fn delete(tx: &Tx<'_>, id: &str, api: Api) -> Result<(), Problem> {
     let endpoint: Endpoint = objects::get(tx.conn, id)?;
     let scaled_down = endpoint.workers_min == 0 && endpoint.workers_max == 0;
@@ -299,7 +303,8 @@ fn take_template(input: &mut EndpointInput) -> Result<Option<TemplateInput>, Pro
     }
 }
 
-/// Saves an inline template over the bound one that the endpoint has, else as a new one.
+/// Saves an inline template in place of the one that belongs to the endpoint, else as a new one.
+/// Returns its id.
 fn save_bound(tx: &Tx<'_>, old: &Endpoint, inline: TemplateInput) -> Result<String, Problem> {
     let bound = objects::find::<Template>(tx.conn, &old.template_id)?
         .filter(|template| template.bound_endpoint_id.as_deref() == Some(old.id.as_str()));
@@ -313,7 +318,7 @@ fn save_bound(tx: &Tx<'_>, old: &Endpoint, inline: TemplateInput) -> Result<Stri
     }
 }
 
-/// An endpoint with the defaults of an API.
+/// Returns an endpoint with the defaults of an API.
 fn unset(api: Api) -> Endpoint {
     Endpoint {
         id: ids::endpoint(),
@@ -351,14 +356,14 @@ fn unset(api: Api) -> Endpoint {
     }
 }
 
-/// An endpoint with nothing but defaults, for tests of what looks at endpoints.
+/// Returns an endpoint that has only defaults, for tests.
 #[cfg(test)]
 pub(crate) fn blank() -> Endpoint {
     unset(Api::GraphQl)
 }
 
-/// What is left of an endpoint when `saveEndpoint` names nothing: the real service resets scaling
-/// and placement to the defaults, and keeps the rest.
+/// Returns the endpoint that results from a `saveEndpoint` without any settings: as on the real
+/// service, scaling and placement have their defaults, and all other settings are kept.
 fn reset(old: &Endpoint) -> Endpoint {
     let unset = unset(Api::GraphQl);
     Endpoint {

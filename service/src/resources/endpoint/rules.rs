@@ -1,4 +1,4 @@
-//! What must hold of an endpoint, however it came about.
+//! The rules for every endpoint, no matter which API made or changed it.
 
 use super::super::template::Template;
 use super::super::volume::Volume;
@@ -15,7 +15,7 @@ use crate::problem::Problem;
 use crate::store::Tx;
 use crate::store::objects;
 
-/// Checks the values of an endpoint, what it refers to, and the account's quota.
+/// Checks the values of an endpoint, the objects that it refers to, and the account's quota.
 pub(super) fn check(
     tx: &Tx<'_>,
     endpoint: &Endpoint,

@@ -42,7 +42,7 @@ pub(super) fn change() -> Shape {
     named("PodUpdateInput", object(settings()).null_is_absent())
 }
 
-/// The settings that can be changed, too.
+/// Returns the settings that can be given on create and on change.
 fn settings() -> Vec<Field> {
     let command = || list_of(text().like(NO_ZERO));
     vec![

@@ -16,7 +16,7 @@ use crate::resources::template::Template;
 use crate::resources::volume::Volume;
 use crate::store::objects;
 
-/// Pods with the expansions that the client asked for.
+/// Returns pods with the expansions that the client asked for.
 pub(super) async fn expanded(request: &RestRequest, pods: Vec<Pod>) -> Result<Vec<Value>, Problem> {
     let wants_volume = request.wants("includeNetworkVolume");
     let wants_template = request.wants("includeTemplate");
@@ -74,7 +74,7 @@ fn gpu(pod: &Pod) -> Value {
     })
 }
 
-/// Each port of a pod that runs with the port of this machine.
+/// Returns the ports of a running pod, each with its port of this machine; null for any other pod.
 fn port_mappings(condition: &Condition) -> Value {
     if condition.ports.is_empty() {
         return Value::Null;

@@ -1,4 +1,4 @@
-//! Requests about pods, read from version 2.
+//! The requests about pods in version 2.
 
 use super::super::container;
 use crate::catalog::{self, CUDA_VERSIONS, DATA_CENTERS, GPUS_MAX, POD_CPU_FLAVORS};
@@ -44,7 +44,7 @@ pub(super) fn change() -> Shape {
     named("UpdatePodRequest", change.and(settings()).closed())
 }
 
-/// The settings that a pod can be made and changed with.
+/// Returns the settings that can be given on create and on change.
 fn settings() -> Vec<Field> {
     let persistent =
         object([must("size", integer().at_least(10).note("GB")), must("path", text())]);
@@ -62,13 +62,13 @@ fn settings() -> Vec<Field> {
     settings
 }
 
-/// A network volume and its path.
+/// A network volume and its mount path.
 struct Network {
     volume: String,
     path: String,
 }
 
-/// The fields of a request.
+/// The settings in a request.
 pub(super) struct PodRequest {
     input: PodInput,
     template_id: Option<String>,
@@ -76,7 +76,7 @@ pub(super) struct PodRequest {
 }
 
 impl PodRequest {
-    /// The fields of a request to make a pod.
+    /// Reads the fields of a request to make a pod.
     pub(super) fn create(mut fields: Fields) -> Result<PodRequest, Problem> {
         let mut request = PodRequest::common(&mut fields)?;
         let input = &mut request.input;
@@ -103,7 +103,7 @@ impl PodRequest {
         Ok(request)
     }
 
-    /// The fields of a request to change a pod.
+    /// Reads the fields of a request to change a pod.
     pub(super) fn change(mut fields: Fields) -> Result<PodRequest, Problem> {
         let mut request = PodRequest::common(&mut fields)?;
         request.input.locked = fields.flag("locked")?;
@@ -126,7 +126,8 @@ impl PodRequest {
         self.input.container.volume_in_gb.is_some()
     }
 
-    /// The pod that a request asks for. A template gives what the request leaves out, once.
+    /// Returns the pod that a request describes. Settings that are left out are copied from the
+    /// template, once.
     pub(super) fn into_create(self, tx: &Tx<'_>) -> Result<PodInput, Problem> {
         let PodRequest { mut input, template_id, network } = self;
         let base = template_id.as_deref().map(|id| template(tx, id)).transpose()?;
@@ -146,7 +147,7 @@ impl PodRequest {
         Ok(input)
     }
 
-    /// The change that a request asks for. The kind of its mount is fixed.
+    /// Returns the change that a request describes. The kind of a pod's mount cannot be changed.
     pub(super) fn into_change(self, tx: &Tx<'_>, old: &Pod) -> Result<PodInput, Problem> {
         if self.has_persistent() && !old.has_own_volume() {
             return Err(Problem::invalid("mounts.persistent cannot be added to a pod"));
@@ -186,7 +187,7 @@ fn read_gpu(mut gpu: Fields, input: &mut PodInput) -> Result<(), Problem> {
             "gpu.allowedCudaVersions and gpu.minCudaVersion cannot both be given",
         ));
     }
-    // A least version takes the place of those of a template, too.
+    // A least version replaces the versions of the template too.
     input.container.allowed_cuda_versions = allowed.or_else(|| least.map(|_| Vec::new()));
     Ok(())
 }
@@ -201,7 +202,8 @@ fn read_cpu(mut cpu: Fields, input: &mut PodInput) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Reads the volume of a pod's own into its settings; returns the network volumes.
+/// Reads the pod's own volume into its settings. Returns the network volumes; `None` if the request
+/// names no mounts.
 fn read_mounts(
     fields: &mut Fields,
     container: &mut TemplateInput,
@@ -222,7 +224,7 @@ fn read_mounts(
     network.into_iter().map(read).collect::<Result<_, Problem>>().map(Some)
 }
 
-/// A template that a pod can be made from.
+/// Returns the template with this id, if a pod can be made from it.
 fn template(tx: &Tx<'_>, id: &str) -> Result<Template, Problem> {
     let template: Template = objects::get(tx.conn, id)?;
     if template.is_serverless {
@@ -232,7 +234,7 @@ fn template(tx: &Tx<'_>, id: &str) -> Result<Template, Problem> {
     Ok(template)
 }
 
-/// Adds the variables of a template that are not given.
+/// Adds the variables of a template that the request does not set.
 fn with_environment_of(mut given: TemplateInput, base: &Template) -> TemplateInput {
     let mut env = base.env.clone();
     env.extend(given.env.unwrap_or_default());
@@ -240,8 +242,8 @@ fn with_environment_of(mut given: TemplateInput, base: &Template) -> TemplateInp
     given
 }
 
-/// The settings of a new pod: what is given, over those of a template. Its volume counts where no
-/// network volume takes its place.
+/// Returns the settings of a new pod: the given ones, over those of a template. The template's
+/// volume is used only if the pod has no network volume.
 fn over_template(given: TemplateInput, base: &Template, has_volume: bool) -> TemplateInput {
     let (size, path) = (given.volume_in_gb, given.volume_mount_path.clone());
     let (start_ssh, start_jupyter) = (given.start_ssh, given.start_jupyter);

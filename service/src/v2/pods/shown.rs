@@ -101,7 +101,7 @@ fn mounts(pod: &Pod) -> Value {
     }
 }
 
-/// The way to the SSH server of a pod, if it runs and opens its port.
+/// Returns the address of the SSH server of a pod; null unless the pod runs and opens port 22.
 fn ssh(condition: &Condition) -> Value {
     let port = condition.ports.iter().find(|port| port.private == 22 && port.protocol == "tcp");
     port.map_or(Value::Null, |port| {

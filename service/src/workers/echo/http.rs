@@ -1,10 +1,11 @@
-//! As much HTTP as the echo worker needs: one request after the other over one kept connection.
+//! The part of HTTP that the echo worker needs: one request after the other over one kept
+//! connection.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Longer than the service holds any request of a worker.
+/// The time for an answer. It is longer than the service holds any request of a worker.
 const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A connection to the service, opened when it is needed.
@@ -12,8 +13,9 @@ const TIMEOUT: Duration = Duration::from_secs(90);
 pub(super) struct Connection(Option<BufReader<TcpStream>>);
 
 impl Connection {
-    /// Sends one request to an `http://` address and returns status and body. A kept connection
-    /// that the service has closed meanwhile is opened once more.
+    /// Sends one request to an `http://` address, and returns the status and the body of the
+    /// answer. If the service has closed the kept connection meanwhile, the request is sent once
+    /// more over a new one.
     pub(super) fn call(
         &mut self,
         method: &str,
@@ -58,8 +60,8 @@ fn open(host: &str) -> io::Result<BufReader<TcpStream>> {
     Ok(BufReader::new(stream))
 }
 
-/// Status, body, and whether the connection stays open. The service gives the length of every
-/// answer to a worker.
+/// Reads an answer: its status, its body, and true if the connection stays open. The service gives
+/// the length of every answer to a worker.
 fn read_answer(stream: &mut BufReader<TcpStream>) -> io::Result<(u16, Vec<u8>, bool)> {
     let mut line = String::new();
     stream.read_line(&mut line)?;

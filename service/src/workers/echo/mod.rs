@@ -1,20 +1,20 @@
-//! The built-in echo worker: for templates without a command, and for tests of everything around
-//! workers. It speaks the worker protocol over plain blocking sockets and answers with its input.
-//! In a pod, and where an endpoint balances load, it is an HTTP server instead ([`server`]).
+//! The built-in echo worker, for templates without a command, and for tests of the code around
+//! workers. It uses the worker protocol over plain blocking sockets, and answers with its input. In
+//! a pod, and at an endpoint that balances load, it is an HTTP server instead ([`server`]).
 //!
-//! Keys of the input that make it do something else, in this order:
+//! Keys of the input change its behaviour, in this order:
 //!
-//! | key | what it does |
+//! | key | effect |
 //! |---|---|
-//! | `log` | prints this text; `log_bytes` prints so many bytes |
+//! | `log`, `log_bytes` | prints this text; prints this many bytes |
 //! | `progress` | reports each element of this list as progress |
-//! | `stream` | streams each element of this list, or so many numbered chunks |
-//! | `sleep_ms` | sleeps, and stops when the job is stopped |
-//! | `crash` | ends its process with SIGABRT; `exit` ends it with this status |
-//! | `silent` | stops calling for ever, as a worker that hangs |
+//! | `stream` | streams each element of this list, or this many numbered chunks |
+//! | `sleep_ms` | sleeps; ends when the job is stopped |
+//! | `crash`, `exit` | ends its process with SIGABRT; with this status |
+//! | `silent` | stops calling, like a hanging worker |
 //! | `fail` | fails with this message |
-//! | `output_bytes` | answers with a text of so many bytes instead of the input |
-//! | `environment` | answers with the value of this variable of its environment |
+//! | `output_bytes` | answers with a text of this many bytes |
+//! | `environment` | answers with the value of this environment variable |
 //! | `refresh` | asks to be replaced after this job |
 
 mod http;
@@ -33,23 +33,25 @@ use serde_json::{Value, json};
 
 use http::Connection;
 
-/// A job as it is handed out. Its input is echoed as it was written: not every JSON text is a
-/// [`Value`] (`1e400`, half of a surrogate pair, thousands of levels), and a [`Value`] rounds.
+/// A job as the service hands it out. The input is kept as text, so that it is echoed exactly: some
+/// JSON texts cannot be read as a [`Value`] (`1e400`, half of a surrogate pair, thousands of
+/// levels), and a [`Value`] rounds numbers.
 #[derive(serde::Deserialize)]
 struct Job {
     id: String,
     input: Option<Box<RawValue>>,
 }
 
-/// What a job asks for.
+/// The instructions in the input of a job.
 struct Wishes {
-    /// The whole input; null where it is no [`Value`], and so asks for nothing.
+    /// The whole input; null if the input cannot be read as a [`Value`], which means no
+    /// instructions.
     input: Value,
-    /// The keys of the input, each as it was written.
+    /// The values of the keys of the input, each as it was written.
     parts: BTreeMap<String, Box<RawValue>>,
 }
 
-/// Where the worker calls, out of its environment.
+/// The addresses of the worker channel, from the environment.
 struct Channel {
     take: String,
     done: String,
@@ -59,16 +61,16 @@ struct Channel {
     ping_interval: Duration,
 }
 
-/// What the threads of the worker share.
+/// The state that the threads of the worker share.
 #[derive(Default)]
 struct Shared {
-    /// The job at work.
+    /// The id of the running job; `None` between jobs.
     job: Mutex<Option<String>>,
     stopped: Mutex<HashSet<String>>,
     silent: Mutex<bool>,
 }
 
-/// The whole life of an echo worker process.
+/// Runs an echo worker process to its end.
 pub fn echo_worker_main() -> ExitCode {
     let Some(channel) = Channel::from_environment() else {
         return server::main().unwrap_or_else(wait_for_the_end);
@@ -88,14 +90,14 @@ pub fn echo_worker_main() -> ExitCode {
                 }
             }
             Ok((204, _)) => {}
-            // The service is busy or gone; the guard ends this process in the latter case.
+            // The service is busy or gone. If it is gone, the guard ends this process.
             Ok(_) | Err(_) => sleep(Duration::from_millis(200)),
         }
     }
 }
 
-/// A pod without ports does nothing until it is ended. Without the environment of one there is
-/// nothing to wait for.
+/// Waits for the end of a pod that has no ports. Returns an exit status at once if this process is
+/// not a pod.
 fn wait_for_the_end() -> ExitCode {
     if std::env::var_os("RUNPOD_POD_ID").is_none() {
         return ExitCode::from(2);
@@ -136,7 +138,7 @@ impl Shared {
     }
 }
 
-/// Says every now and then that this worker lives and what it works at.
+/// Sends pings, which tell the service that this worker lives, and name its job.
 fn keep_pinging(channel: &Channel, shared: &Shared) {
     let mut connection = Connection::default();
     while !shared.is_silent() {
@@ -148,7 +150,7 @@ fn keep_pinging(channel: &Channel, shared: &Shared) {
     }
 }
 
-/// Asks for jobs to stop, with a request that the service holds open.
+/// Asks for jobs to stop, with requests that the service holds open.
 fn keep_stopping(channel: &Channel, shared: &Shared) {
     let mut connection = Connection::default();
     let url = channel.take.replace("/job-take/", "/job-stop/");
@@ -164,7 +166,7 @@ fn keep_stopping(channel: &Channel, shared: &Shared) {
     }
 }
 
-/// Takes what was handed out. True when the worker is to be replaced.
+/// Runs the job in an answer of the service. Returns true if the worker asks to be replaced.
 fn work(channel: &Channel, shared: &Shared, connection: &mut Connection, body: &[u8]) -> bool {
     match serde_json::from_slice::<Job>(body) {
         Ok(job) => serve(channel, shared, connection, &job),
@@ -177,7 +179,7 @@ fn work(channel: &Channel, shared: &Shared, connection: &mut Connection, body: &
     }
 }
 
-/// Does one job. True when the worker is to be replaced.
+/// Runs one job. Returns true if the worker asks to be replaced.
 fn serve(channel: &Channel, shared: &Shared, connection: &mut Connection, job: &Job) -> bool {
     let id = job.id.as_str();
     shared.set_job(Some(id));
@@ -224,7 +226,7 @@ impl Wishes {
         }
     }
 
-    /// The elements of a key that holds a list.
+    /// Returns the elements of the list in a key; none if the key has no list.
     fn list(&self, key: &str) -> Vec<Box<RawValue>> {
         let part = self.parts.get(key).filter(|_| self.input[key].is_array());
         part.and_then(|part| serde_json::from_str(part.get()).ok()).unwrap_or_default()
@@ -235,7 +237,7 @@ fn raw_of(value: impl Serialize) -> Box<RawValue> {
     to_raw_value(&value).expect("what has text keys can be written as JSON")
 }
 
-/// Posts as the SDK does: three times, then it is given up.
+/// Posts a message as the SDK does: with three tries.
 fn post(connection: &mut Connection, url: &str, token: &str, body: &impl Serialize) {
     let body = raw_of(body);
     for pause in [100, 300, 0] {
@@ -271,7 +273,7 @@ fn chunks(wishes: &Wishes) -> Vec<Box<RawValue>> {
     wishes.list("stream").into_iter().chain(numbered).collect()
 }
 
-/// Sleeps as long as the input says. True when the job was stopped meanwhile.
+/// Sleeps for the time in the input. Returns true if the job was stopped meanwhile.
 fn rest(shared: &Shared, id: &str, input: &Value) -> bool {
     let until = Instant::now() + Duration::from_millis(input["sleep_ms"].as_u64().unwrap_or(0));
     while Instant::now() < until {
@@ -293,7 +295,7 @@ fn end(input: &Value) {
     }
 }
 
-/// What a job ends with: the key of the message, and its value.
+/// Returns the result of a job: the key of the message, and its value.
 fn result(input: &Value, raw: &RawValue) -> (&'static str, Box<RawValue>) {
     if let Some(message) = input.get("fail") {
         let text = message.as_str().map_or_else(|| message.to_string(), str::to_owned);

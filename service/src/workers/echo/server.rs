@@ -1,19 +1,20 @@
-//! The HTTP server of the echo worker, for pods and endpoints that balance load: it answers with the body of
-//! a request, and with method, path, headers and worker where there is none. What comes over a WebSocket it
-//! sends back. With `ECHO_INITIALIZING_MS` in its environment it initializes for so long.
+//! The HTTP server of the echo worker, for pods and for endpoints that balance load. It answers
+//! with the body of the request. Without a body it answers with method, path, headers and worker as
+//! JSON. Messages of a WebSocket are sent back. With `ECHO_INITIALIZING_MS` in its environment it
+//! initializes for so many milliseconds.
 //!
-//! Keys of the query string that make it do something else, in this order:
+//! Keys of the query string change its behaviour, in this order:
 //!
-//! | key | what it does |
+//! | key | effect |
 //! |---|---|
 //! | `sleep_ms` | sleeps before it answers |
 //! | `exit` | ends its process with this status, without an answer |
 //! | `health` | answers health checks with this status from now on |
 //! | `status` | answers with this status |
-//! | `stream` | answers with so many numbered lines, each when it is written |
-//! | `output_bytes` | answers with so many bytes |
-//! | `environment` | answers with the value of this variable of its environment |
-//! | `duplex` | answers with the body as it comes, each part at once |
+//! | `stream` | answers with this many numbered lines, and sends each at once |
+//! | `output_bytes` | answers with this many bytes |
+//! | `environment` | answers with the value of this environment variable |
+//! | `duplex` | answers with each part of the body as it comes |
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read as _, Write};
@@ -27,16 +28,16 @@ use serde_json::json;
 use super::websocket;
 use crate::auth::decode;
 
-/// The largest head of a request, and the largest body: the service lets no more through.
+/// The most bytes of the head of a request, and of its body. The service passes no larger ones on.
 const HEAD_MAX: u64 = 256 << 10;
 const BODY_MAX: u64 = 30 << 20;
 
-/// The address of the server, and its name.
+/// The ports of the server, its health, and the id of its worker.
 struct Place {
     port: u16,
     health_port: u16,
     health_path: String,
-    /// The status of health checks.
+    /// The status of the answers to health checks.
     health: AtomicU16,
     ready_at: Instant,
     worker: String,
@@ -50,12 +51,12 @@ struct Head {
     query: String,
     headers: BTreeMap<String, String>,
     websocket_key: Option<String>,
-    /// The length of the body that follows, in chunks for `None`.
+    /// The length of the body in bytes; `None` if it is sent in chunks.
     length: Option<u64>,
     closes: bool,
 }
 
-/// Serves requests until the process is ended. `None`: the environment names no port.
+/// Serves requests until the process is ended. Returns `None` if the environment names no port.
 pub(super) fn main() -> Option<ExitCode> {
     let get = |name: &str| std::env::var(name).ok();
     let port = get("PORT")?.parse().ok()?;
@@ -188,7 +189,7 @@ fn lines(to: &mut impl Write, status: &str, count: u64) -> io::Result<()> {
     send_chunk(to, b"")
 }
 
-/// The head of the next request; `None` at the end of the connection.
+/// Reads the head of the next request; returns `None` at the end of the connection.
 fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Head>> {
     let mut lines = stream.by_ref().take(HEAD_MAX);
     let Some(first) = line(&mut lines)? else { return Ok(None) };
@@ -225,7 +226,7 @@ fn body(stream: &mut BufReader<TcpStream>, head: &Head) -> io::Result<Vec<u8>> {
     Ok(body)
 }
 
-/// Answers with the chunks of a body as they come.
+/// Answers with each chunk of the body as it comes.
 fn duplex(stream: &mut BufReader<TcpStream>, head: &Head) -> io::Result<()> {
     let to = stream.get_mut();
     write!(to, "HTTP/1.1 200 Echo\r\nTransfer-Encoding: chunked\r\n\r\n")?;
@@ -237,7 +238,7 @@ fn duplex(stream: &mut BufReader<TcpStream>, head: &Head) -> io::Result<()> {
     send_chunk(stream.get_mut(), b"")
 }
 
-/// A line without its end; `None` at the end of what there is.
+/// Reads a line, and returns it without its end; `None` at the end of the input.
 fn line(from: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = String::new();
     if from.read_line(&mut line)? == 0 {
@@ -247,7 +248,7 @@ fn line(from: &mut impl BufRead) -> io::Result<Option<String>> {
     Ok(Some(line))
 }
 
-/// The next chunk of a body; `None` after the last one.
+/// Reads the next chunk of a body; returns `None` after the last one.
 fn chunk(stream: &mut BufReader<TcpStream>, so_far: u64) -> io::Result<Option<Vec<u8>>> {
     let size = line(&mut stream.by_ref().take(HEAD_MAX))?.unwrap_or_default();
     let size = size.split(';').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! As much of the WebSocket protocol as an echo needs (RFC 6455).
+//! The part of the WebSocket protocol that an echo needs (RFC 6455).
 
 use std::io::{self, BufRead, BufReader, Read as _, Write};
 use std::net::TcpStream;
@@ -7,10 +7,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 
-/// The largest frame.
+/// The most bytes of a frame.
 const FRAME_MAX: u64 = 16 << 20;
 
-/// The constant that the answer to a handshake is made of, beside the key of the client.
+/// The constant of the RFC that is hashed with the client's key for the answer to a handshake.
 const MAGIC: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 const CLOSE: u8 = 8;
@@ -19,13 +19,13 @@ const PONG: u8 = 10;
 
 /// A frame without its mask.
 struct Frame {
-    /// The last one of its message.
+    /// True if this is the last frame of its message.
     is_final: bool,
     opcode: u8,
     payload: Vec<u8>,
 }
 
-/// Accepts the handshake and sends every message back, until the client closes.
+/// Accepts the handshake, and sends every message back until the client closes.
 pub(super) fn echo(stream: &mut BufReader<TcpStream>, key: &str) -> io::Result<()> {
     write!(
         stream.get_mut(),
@@ -59,7 +59,7 @@ fn read(from: &mut impl BufRead) -> io::Result<Frame> {
         127 => u64::from_be_bytes(array(from)?),
         short => u64::from(short),
     };
-    // Clients mask what they send.
+    // Frames of clients have a mask.
     if length > FRAME_MAX || second & 0x80 == 0 {
         return Err(io::ErrorKind::InvalidData.into());
     }
@@ -115,7 +115,7 @@ mod tests {
             let mut bytes = Vec::new();
             write(&mut bytes, &Frame { is_final: true, opcode: 2, payload: vec![7; length] })
                 .unwrap();
-            // As a client sends it: with a mask, of zeros here.
+            // The frame as a client sends it: with a mask, here of zeros.
             bytes[1] |= 0x80;
             let head = bytes.len() - length;
             bytes.splice(head..head, [0; 4]);

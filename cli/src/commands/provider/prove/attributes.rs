@@ -12,7 +12,7 @@ use super::super::trial::{configured, seed};
 use super::Proof;
 
 impl Proof<'_> {
-    /// Changes an attribute by a descriptor that allows it.
+    /// Changes an attribute, with a descriptor that allows the change, to see if the server accepts that.
     pub(super) async fn fixed(
         &self,
         sample: &Sample,
@@ -40,7 +40,7 @@ impl Proof<'_> {
         Ok(if is_taken { Answer::Otherwise } else { Answer::AsWritten })
     }
 
-    /// Sends a list in no order that sorting gives, with one item twice, and looks at what shows.
+    /// Sends an unsorted list with one item twice, and looks at the list that the server shows.
     pub(super) async fn ordered(
         &mut self,
         suite: &Suite<'_>,
@@ -62,7 +62,8 @@ impl Proof<'_> {
         judged(&items, &shown)
     }
 
-    /// The list as it shows after it was sent, in a change, or in the create of another object. None if it is refused.
+    /// Sends a list, in an update or in the create of another object. Returns the list that the server shows;
+    /// `None` if the server refuses it.
     async fn with_list(
         &mut self,
         suite: &Suite<'_>,
@@ -94,7 +95,7 @@ impl Proof<'_> {
         }
     }
 
-    /// The attributes of an object beside the one that was made: with another name.
+    /// Returns the attributes of a second object, with another name than the first.
     pub(super) fn another(&self, sample: &Sample, object: &Object) -> Result<Attributes, String> {
         let mut wanted = sample.create(&self.made)?;
         if let Some(name) = &sample.schema.name_attribute
@@ -107,7 +108,7 @@ impl Proof<'_> {
     }
 }
 
-/// Compares items with what shows of them.
+/// Compares the items that were sent with those that the server shows.
 fn judged(sent: &[Value], shown: &[Value]) -> Result<Answer, String> {
     let has = |all: &[Value], item: &Value| all.iter().any(|other| other.same(item));
     if !sent.iter().all(|item| has(shown, item)) || !shown.iter().all(|item| has(sent, item)) {
@@ -123,7 +124,7 @@ fn judged(sent: &[Value], shown: &[Value]) -> Result<Answer, String> {
     Ok(if keeps_order { Answer::AsWritten } else { Answer::Otherwise })
 }
 
-/// Looks at an attribute that was not sent.
+/// Returns the answer about an attribute that was not sent.
 pub(super) fn filled(sample: &Sample, mark: &Mark, object: &Object) -> Result<Answer, String> {
     let name = mark.attribute.as_deref().unwrap_or_default();
     if sample.given.contains_key(name) {

@@ -1,5 +1,5 @@
-//! Facts about the server that no mark asks for: the time until an object shows in lists, the texts of refusals, and the
-//! number of calls that it allows.
+//! Facts about the server that no mark asks for: the time until an object shows in lists, the texts of
+//! refusals, and the limit on the number of calls.
 
 use std::time::{Duration, Instant};
 
@@ -13,16 +13,16 @@ use provider_port::{Kind, Object, Provider as _};
 
 use super::{Proof, loads};
 
-/// The longest time that an object is waited for.
+/// The longest wait for an object to show.
 const SHOWN_WITHIN: Duration = Duration::from_mins(1);
-/// The first pause between looks; each next is twice as long.
+/// The first pause between looks. It doubles after each look.
 const PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// The shortest delay that is told.
+/// The shortest delay that is reported.
 const DELAY_MIN: Duration = Duration::from_millis(50);
 
 impl Proof<'_> {
-    /// Waits until a list and a read show an object, and returns it as it is read.
+    /// Waits until a list and a read show an object. Returns the object that the read shows.
     pub(super) async fn shown(
         &mut self,
         provider: &HttpProvider,
@@ -56,7 +56,7 @@ impl Proof<'_> {
         }
     }
 
-    /// Asks for what is not there, and sends what is not allowed.
+    /// Requests a missing object and sends invalid attributes, to see the refusals of the server.
     pub(super) async fn refusals(
         &mut self,
         provider: &HttpProvider,
@@ -91,8 +91,8 @@ impl Proof<'_> {
         }
     }
 
-    /// Tells of the last refusal, and writes down the place of its text. What a server says is shown by its place: it
-    /// may repeat what it was sent.
+    /// Reports the last refusal, and writes down the place of its text in the answer. The text itself is not
+    /// shown, as it may repeat what was sent.
     pub(super) fn refused(&mut self, sample: &Sample, what: &str) {
         let Some(refusal) = self.recorder.take_refusal() else { return };
         let ty = &sample.schema.name;
@@ -113,7 +113,7 @@ impl Proof<'_> {
         }
     }
 
-    /// Writes the time down that an object takes to show, with some to spare, and tells of limits.
+    /// Writes down the time that an object takes to show, with a margin, and reports the limits.
     pub(super) fn conclude(&mut self) {
         if !self.delay.is_zero() {
             let seconds = (self.delay * 2).as_secs() + 1;
