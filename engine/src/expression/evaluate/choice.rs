@@ -39,8 +39,8 @@ impl Evaluator<'_> {
         Ok(chosen(part.value, source))
     }
 
-    /// Computes a conditional with an unknown condition. If both arms are equal, the result is known. If the
-    /// condition is secret, the result is secret, too, because it shows that the condition is unknown.
+    /// Computes a conditional with an unknown condition. If both arms are equal, the result is the arm. If
+    /// the condition is secret, the result stays unknown and is secret, even if both arms are equal.
     fn both_arms(&mut self, conditional: &Conditional, condition: &Part, range: Range) -> Eval {
         let yes = self.eval(&conditional.yes)?;
         let no = self.eval(&conditional.no)?;

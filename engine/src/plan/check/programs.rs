@@ -57,8 +57,9 @@ fn open_question<'p>(
     None
 }
 
-/// Returns the other resources that a residual depends on; none if it depends only on the object itself. A
-/// secret depends on no resource, but the run asks for it, so it gives an empty set.
+/// Returns the other resources that a residual depends on; `None` if the residual depends only on the object
+/// itself. A residual over a sensitive variable depends on no resource: the set is empty, and the question is
+/// open all the same.
 fn sources(residual: &Expr, address: &Address) -> Option<BTreeSet<Block>> {
     let (mut sources, mut is_own) = (BTreeSet::new(), true);
     visit::roots(residual, &mut |root, _| match root {
