@@ -1,7 +1,7 @@
-//! Addresses: the name by which everything else knows a resource.
+//! Addresses: the names of resources in all other modules.
 //!
-//! An address is an immutable value and the key of every map. `Display` prints what a user types,
-//! `FromStr` is its inverse. It is not an object's id: that one the API chooses.
+//! An address is immutable and serves as the key of maps. `Display` prints what a user types, and `FromStr`
+//! is its inverse. An address is not the id of an object: the API chooses ids.
 
 mod move_rule;
 mod pattern;
@@ -18,7 +18,7 @@ pub use self::pattern::AddressPattern;
 /// A name from a spec or a schema: shared, cheap to clone.
 pub type Name = Arc<str>;
 
-/// Words that no resource type and no function may be called.
+/// Words that are no names of resource types and functions.
 pub const RESERVED_TYPES: [&str; 11] =
     ["var", "local", "each", "data", "module", "self", "old", "new", "plan", "job", "provider"];
 
@@ -39,7 +39,8 @@ impl ModulePath {
         Self::default()
     }
 
-    /// The path of an instance of the module that is called by `name` here; `key` is the one of its `for_each`.
+    /// Returns the path of an instance of the module that this module calls by `name`; `key` is the key of
+    /// its `for_each`.
     #[must_use]
     pub fn join(&self, name: &str, key: Option<&str>) -> Self {
         let mut text = self.0.as_ref().map(|path| format!("{path}.")).unwrap_or_default();
@@ -51,7 +52,7 @@ impl ModulePath {
         Self(Some(text.into()))
     }
 
-    /// Returns true for the path of the spec itself.
+    /// Returns true if this is the path of the spec itself.
     pub fn is_root(&self) -> bool {
         self.0.is_none()
     }
@@ -61,7 +62,7 @@ impl ModulePath {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// The modules on the path, from the outside in, each with the key of its instance.
+    /// Returns the modules on the path, from the outside in, each with the key of its instance.
     pub fn steps(&self) -> Vec<(Name, Option<Name>)> {
         let (mut steps, mut rest) = (Vec::new(), self.as_str());
         while let Ok(Some((name, key, behind))) = split_step(rest) {
@@ -71,13 +72,14 @@ impl ModulePath {
         steps
     }
 
-    /// Returns true if this is the module `other`, one of its instances where `other` has no key, or inside one.
+    /// Returns true if this path is the module `other` or inside it. If `other` has no key, all its instances
+    /// count.
     pub fn is_within(&self, other: &Self) -> bool {
         let rest = self.as_str().strip_prefix(other.as_str());
         rest.is_some_and(|rest| other.is_root() || rest.is_empty() || rest.starts_with(['.', '[']))
     }
 
-    /// The name of something in the module: with its path before it.
+    /// Returns the name of something in the module, with the module's path before it.
     pub fn name_of(&self, name: &str) -> Name {
         match &self.0 {
             None => name.into(),
@@ -110,7 +112,7 @@ impl FromStr for ModulePath {
 pub struct Block {
     /// The module that declares it.
     pub module: ModulePath,
-    /// True for a data block, which looks up what others made.
+    /// True for a data block, which looks up an object that others made.
     pub is_data: bool,
     /// The resource type, such as `value`; of a data block also `state` or `http`.
     pub ty: Name,
@@ -129,13 +131,13 @@ impl Block {
         Self { is_data: true, ..Self::new(ty, name) }
     }
 
-    /// The block of the same type and name in a module.
+    /// Returns the block of the same type and name in a module.
     #[must_use]
     pub fn within(&self, module: &ModulePath) -> Self {
         Self { module: module.clone(), ..self.clone() }
     }
 
-    /// The address of the only instance (`key` is none) or of one instance of `for_each`.
+    /// Returns the address of the only instance (`key` is none) or of one instance of `for_each`.
     pub fn instance(&self, key: Option<Name>) -> Address {
         Address { block: self.clone(), key }
     }
@@ -153,17 +155,19 @@ impl fmt::Display for Block {
     }
 }
 
-/// A local value as people write it; the name of one in a module is its path.
+/// Returns a local value as people write it; the name of a local in a module contains the module's path.
 pub fn local_shown(name: &str) -> std::borrow::Cow<'_, str> {
     if name.starts_with("module.") { name.into() } else { format!("local.{name}").into() }
 }
 
-/// A key as it stands behind a name. JSON's escapes are the ones of the expression language, so the text reads back.
+/// Returns a key as it is written behind a name. JSON has the same escapes as the expression language, so the
+/// text reads back.
 pub(crate) fn in_brackets(key: &str) -> String {
     format!("[{}]", serde_json::Value::String(key.to_owned()))
 }
 
-/// The address of one resource instance: `<type>.<name>` or `<type>.<name>["key"]`, in a module with its path before it.
+/// The address of one resource instance: `<type>.<name>` or `<type>.<name>["key"]`, with the path of its
+/// module before it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
     /// The block that declares it.
@@ -182,7 +186,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// The reason why a text is no address.
+/// The reason that a text is no address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is not an address: {reason}; write TYPE.NAME or TYPE.NAME[\"KEY\"], as `plumb state list` prints them"
@@ -216,8 +220,8 @@ impl FromStr for Block {
 impl FromStr for Address {
     type Err = AddressError;
 
-    /// Reads the address of a resource. The quotes around a key may be left out, for the sake of shells. That of a
-    /// data block is refused: no state has an object of it, and no command is about it.
+    /// Reads the address of a resource. The quotes around a key may be left out, because shells remove them.
+    /// Refuses the address of a data block: no state has an object of it, and no command accepts it.
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let fail = |reason| AddressError { text: text.to_owned(), reason };
         let (module, rest) = split_module(text).map_err(fail)?;
@@ -274,7 +278,7 @@ fn split_step(text: &str) -> Result<Option<(&str, Option<String>, &str)>, &'stat
 fn split_key(text: &str) -> Result<(String, &str), &'static str> {
     let inner = text.strip_prefix('[').unwrap_or(text);
     if inner.starts_with('"') {
-        // Whatever is written reads back, also a key that no plan gives any more.
+        // Every key that was written reads back, even one that no plan would give today.
         let mut keys = serde_json::Deserializer::from_str(inner).into_iter::<String>();
         let key = keys.next().and_then(Result::ok).ok_or("the key's quotes are wrong")?;
         let after = &inner[keys.byte_offset()..];

@@ -1,4 +1,4 @@
-//! A condition held against values: it holds, it does not, or that is not known.
+//! The judgement of a condition against values: it holds, it does not hold, or the answer is not known.
 //!
 //! Validations, preconditions, postconditions, policies and the rules of descriptors are judged here.
 
@@ -8,9 +8,9 @@ use crate::expression::{BinaryOp, Expr, ExprError, Kind, UnaryOp};
 use crate::stored::to_json;
 use crate::value::{Datum, Value};
 
-/// The most values that are shown of a condition.
+/// The most values that the message about a condition shows.
 const VALUES_MAX: usize = 6;
-/// The longest text of a value, and of what it is the value of, in characters.
+/// The longest text of a value, and of the expression that has the value, in characters.
 const TEXT_MAX: usize = 80;
 
 /// The answer to a condition.
@@ -29,7 +29,7 @@ pub enum Verdict {
 /// A condition that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// Its message; none where it has none, or one that would show a secret.
+    /// The message of the condition; none if it has no message, or one that would show a secret.
     pub message: Option<String>,
     /// The values that made it false, such as `` `self.workers` is 3 ``.
     pub values: String,
@@ -54,14 +54,14 @@ pub fn judge(condition: &Expr, message: Option<&Expr>, scope: &dyn Scope) -> Ver
     }
 }
 
-/// The text of a message, unless a secret or something unknown would stand in it.
+/// Returns the text of a message; none if it would contain a secret or an unknown value.
 pub fn text(message: &Expr, scope: &dyn Scope) -> Option<String> {
     let datum = evaluate(message, scope).ok()?;
     let is_open = datum.sensitive.is_empty();
     datum.value.as_str().filter(|_| is_open).map(ToOwned::to_owned)
 }
 
-/// Returns what a condition compares or refers to, each with its value. A secret is not shown.
+/// Returns the parts that a condition compares or refers to, each with its value. A secret is not shown.
 pub fn values(condition: &Expr, scope: &dyn Scope) -> String {
     let mut shown: Vec<String> = Vec::new();
     let mut stack = vec![condition];
@@ -88,7 +88,7 @@ pub fn values(condition: &Expr, scope: &dyn Scope) -> String {
     shown.join(", ")
 }
 
-/// Returns true for what only joins conditions or values, or compares two of them.
+/// Returns true if an expression only joins conditions or values, or compares two of them.
 fn is_joint(kind: &Kind) -> bool {
     match kind {
         Kind::Unary(UnaryOp::Not, _) | Kind::For(_) | Kind::List(_) | Kind::Map(_) => true,
@@ -111,7 +111,7 @@ fn is_reference(mut expr: &Expr) -> bool {
     matches!(&expr.kind, Kind::Root(_))
 }
 
-/// The text that shows a part; none where its parts say more, or nothing can be shown.
+/// Returns the text that shows a part; none if its parts say more, or nothing can be shown.
 fn value(expr: &Expr, datum: &Datum) -> Option<String> {
     let name = shortened(&expr.to_string());
     if !datum.sensitive.is_empty() || datum.value.holds_sealed() {
@@ -136,7 +136,7 @@ fn is_long(value: &Value) -> bool {
     to_json(value).to_string().chars().nth(TEXT_MAX).is_some()
 }
 
-/// A text in one line of bounded length.
+/// Returns a text in one line of bounded length.
 fn shortened(text: &str) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     let end = if text.chars().nth(TEXT_MAX).is_some() { "…" } else { "" };

@@ -1,7 +1,7 @@
 //! Constraints on attribute values: ranges, lengths and lists of allowed texts.
 //!
-//! Checked on what is known, at planning and again before a call, when residuals are filled. Not
-//! types: those a value has already when it comes here.
+//! They are checked on known values, while planning and again before a call, when residuals are filled. They
+//! do not check types: a value already has its type here.
 
 use crate::diagnostics::{Correction, nearest};
 use crate::schema::{Constraint, OneOf};
@@ -17,18 +17,19 @@ pub struct Violation {
     pub path: Path,
     /// The message, such as "size is 5000 and may be at most 4000 GB".
     pub message: String,
-    /// The bound, such as "may be at most 4000 GB"; none of a list, whose nearest text tells of the value.
+    /// The bound, such as "may be at most 4000 GB"; none for a list of texts, because the nearest text would
+    /// reveal the value.
     pub bound: Option<String>,
     /// The advice.
     pub help: Option<String>,
-    /// The text of the list that was meant, if one is near.
+    /// The text of the list that was probably meant; none if none is similar.
     pub correction: Option<Correction>,
-    /// True if it is a text outside its list, which `lifecycle.allow_unknown` turns into a warning.
+    /// True if the value is a text outside its list, which `lifecycle.allow_unknown` turns into a warning.
     pub outside_list: bool,
 }
 
 impl Violation {
-    /// That `what`, as the value is, is not as the bound says.
+    /// Returns a violation with the message that `what`, a text such as "size is 5000", breaks the bound.
     fn of_bound(what: &str, bound: String, help: Option<String>) -> Self {
         let message = format!("{what} and {bound}");
         Self {
@@ -41,7 +42,7 @@ impl Violation {
         }
     }
 
-    /// The message for a value that is not to be shown, called `subject` there.
+    /// Returns the message for a value that must not be shown; `subject` stands in its place.
     pub fn without_value(&self, subject: &str) -> String {
         format!("{subject} {}", self.bound.as_deref().unwrap_or("is not allowed"))
     }
@@ -49,7 +50,7 @@ impl Violation {
 
 /// Returns the parts of a value that break the constraint. Unknown, sealed and null parts break nothing.
 ///
-/// The messages show what breaks it: of a sensitive value a caller says only what is allowed.
+/// The messages show the parts. For a sensitive value a caller shows only what is allowed.
 pub fn violations(
     name: &str,
     unit: Option<&str>,
@@ -89,7 +90,7 @@ fn number(
     Some(Violation::of_bound(&is, bound, Some(format!("write {max} or less"))))
 }
 
-/// A number without a fraction where it has none.
+/// Returns the text of a number, without a fraction if it is zero.
 fn shown_number(value: &Value) -> String {
     match (value.as_integer(), value) {
         (Some(whole), _) => whole.to_string(),
@@ -98,7 +99,7 @@ fn shown_number(value: &Value) -> String {
     }
 }
 
-/// Unknown items count too: how many there are is known.
+/// Returns the violation of a bound on the length. Unknown items count: their number is known.
 fn length(name: &str, constraint: &Constraint, value: &Value) -> Option<Violation> {
     let (count, one, many) = match value {
         Value::String(text) => (text.chars().count(), "character", "characters"),

@@ -1,8 +1,8 @@
-//! Diagnostics: what is wrong with the user's text or world, collected with spans.
+//! Diagnostics: messages about mistakes in a spec and problems in the world, collected with spans.
 //!
-//! Not errors: those are operations that failed and are returned. A diagnostic has a constant
-//! short summary, sentences of detail, the words underlined, and what to do. Each area makes its
-//! own in one file of constructor functions; rendering is `render`'s.
+//! They are not errors, which are operations that failed and are returned. A diagnostic has a constant short
+//! summary, sentences of detail, underlined words, and advice. Each area makes its own diagnostics in one
+//! file of constructor functions; `render` shows them.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub struct Span {
 /// A source text.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// The path as a user would say it, relative to where they stand.
+    /// The path as the user would write it, relative to the current folder.
     pub path: String,
     /// The text.
     pub text: Arc<str>,
@@ -39,7 +39,7 @@ pub struct Sources {
     files: Vec<Source>,
 }
 
-/// A place as people say it; both count from 1, columns in characters.
+/// A place as people read it: line and column count from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// The line.
@@ -78,21 +78,22 @@ impl Sources {
         Some(Position { line, column: before.chars().count() + 1 })
     }
 
-    /// The text that a span covers.
+    /// Returns the text that a span covers.
     pub fn text(&self, span: Span) -> Option<&str> {
         self.get(span.file)?.text.get(span.start as usize..span.end as usize)
     }
 }
 
 impl Source {
-    /// The bytes of the given line (from 1), without its end.
+    /// Returns the text of the given line (from 1), without its end.
     pub fn line(&self, number: usize) -> Option<&str> {
         let start = *self.line_starts.get(number.checked_sub(1)?)? as usize;
         let end = self.line_starts.get(number).map_or(self.text.len(), |end| *end as usize);
         self.text.get(start..end).map(|line| line.trim_end_matches(['\n', '\r']))
     }
 
-    /// The offset where the given line (from 1) begins; the end of the text when there is none.
+    /// Returns the offset where the given line (from 1) begins, or the end of the text if there is no such
+    /// line.
     pub fn line_start(&self, number: usize) -> usize {
         number
             .checked_sub(1)
@@ -104,16 +105,16 @@ impl Source {
 /// The severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Nothing will be done until it is mended.
+    /// Nothing is done until the user mends it.
     Error,
-    /// It will be done, and may not be what was meant.
+    /// It is done, and may not be what the user meant.
     Warning,
-    /// Worth knowing.
+    /// It is only worth knowing.
     Note,
 }
 
 impl Severity {
-    /// The word for it in every format.
+    /// Returns the word for the severity, the same in every output format.
     pub fn word(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -132,7 +133,7 @@ pub struct Correction {
     pub meant: String,
 }
 
-/// Advice about a mistake, for people, and for programs where it is to write another word.
+/// Advice about a mistake, for people. If the advice is to write another word, programs get that word, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
     /// The advice in words.
@@ -142,7 +143,7 @@ pub struct Advice {
 }
 
 impl Advice {
-    /// To write another word.
+    /// Returns the advice to write another word.
     pub fn meant(word: impl Into<String>, meant: impl Into<String>) -> Self {
         let correction = Correction { word: word.into(), meant: meant.into() };
         Self { text: format!("did you mean `{}`?", correction.meant), correction: Some(correction) }
@@ -155,7 +156,7 @@ impl<T: Into<String>> From<T> for Advice {
     }
 }
 
-/// Something to tell the user about their text or world.
+/// A message for the user about the spec or the world.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostic {
     /// The severity.
@@ -168,13 +169,13 @@ pub struct Diagnostic {
     pub span: Option<Span>,
     /// The text under the underlined words.
     pub label: Option<String>,
-    /// Other places that matter, each with a word on why.
+    /// Other places that matter, each with the reason.
     pub related: Vec<(Span, String)>,
-    /// The resource that it is about.
+    /// The resource that the diagnostic is about.
     pub address: Option<Address>,
     /// The advice.
     pub help: Option<String>,
-    /// The same advice for programs, where it is to write another word.
+    /// The advice for programs; none unless the advice is to write another word.
     pub correction: Option<Correction>,
 }
 
@@ -208,28 +209,28 @@ impl Diagnostic {
         }
     }
 
-    /// With the words to underline.
+    /// Sets the words to underline.
     #[must_use]
     pub fn at(mut self, span: impl Into<Option<Span>>) -> Self {
         self.span = span.into();
         self
     }
 
-    /// With what to write under them.
+    /// Sets the text under the underlined words.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// With the reason, in sentences.
+    /// Sets the reason, in sentences.
     #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
     }
 
-    /// With what to do.
+    /// Sets the advice.
     #[must_use]
     pub fn help(mut self, advice: impl Into<Advice>) -> Self {
         let Advice { text, correction } = advice.into();
@@ -238,21 +239,21 @@ impl Diagnostic {
         self
     }
 
-    /// With the word that was meant in place of one that is underlined.
+    /// Sets the word that was meant in place of an underlined one.
     #[must_use]
     pub fn meant(mut self, word: impl Into<String>, meant: impl Into<String>) -> Self {
         self.correction = Some(Correction { word: word.into(), meant: meant.into() });
         self
     }
 
-    /// With the resource that it is about.
+    /// Sets the resource that the diagnostic is about.
     #[must_use]
     pub fn about(mut self, address: &Address) -> Self {
         self.address = Some(address.clone());
         self
     }
 
-    /// The same about the resource of the spec itself that has the same name.
+    /// Returns the same diagnostic about the resource with the same name in the spec itself.
     fn anywhere(&self) -> Self {
         let address = self.address.as_ref().map(|address| Address {
             block: address.block.within(&ModulePath::root()),
@@ -261,7 +262,7 @@ impl Diagnostic {
         Self { address, ..self.clone() }
     }
 
-    /// With another place that matters.
+    /// Adds another place that matters.
     #[must_use]
     pub fn related(mut self, span: Span, why: impl Into<String>) -> Self {
         self.related.push((span, why.into()));
@@ -269,27 +270,27 @@ impl Diagnostic {
     }
 }
 
-/// Diagnostics, in the order in which they were found until sorted.
+/// Diagnostics, in the order in which they were found until they are sorted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// None yet.
+    /// Returns an empty collection.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds one.
+    /// Adds a diagnostic.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.0.push(diagnostic);
     }
 
-    /// Adds all of another collection.
+    /// Adds all diagnostics of another collection.
     pub fn extend(&mut self, other: Diagnostics) {
         self.0.extend(other.0);
     }
 
-    /// Returns true if one is an error.
+    /// Returns true if one of them is an error.
     pub fn has_errors(&self) -> bool {
         self.0.iter().any(|d| d.severity == Severity::Error)
     }
@@ -299,18 +300,18 @@ impl Diagnostics {
         self.0.is_empty()
     }
 
-    /// Returns the number of them.
+    /// Returns the number of diagnostics.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// All of them.
+    /// Returns all diagnostics.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.0.iter()
     }
 
-    /// Sorts by place, then severity, and drops repetitions, so the same input prints the same. What several instances of
-    /// a module have in common is said of the first.
+    /// Sorts the diagnostics by place, then severity, and drops repetitions, so the same input prints the
+    /// same output. If several instances of a module have the same diagnostic, only that of the first stays.
     pub fn sort(&mut self) {
         self.0.sort_by(|a, b| {
             let place = |d: &Diagnostic| d.span.map_or((1, None), |span| (0, Some(span)));
@@ -339,12 +340,13 @@ impl FromIterator<Diagnostic> for Diagnostics {
     }
 }
 
-/// The number of letters that a mistyped word may be away from what was meant.
+/// The most letters by which a mistyped word may differ from the meant one.
 const NEAR_MAX: usize = 4;
 
-/// The candidate that a mistyped word most likely meant, if one is near.
+/// Returns the candidate that a mistyped word most likely meant; none if no candidate is similar.
 ///
-/// By its letters, else by its words: `image` is near `image_name`, and `gpus` near `gpu_ids`.
+/// Candidates are compared by their letters, else by their words: `image` is similar to `image_name`, and
+/// `gpus` to `gpu_ids`.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let mut by_words: Option<&str> = None;
     let seen = candidates.into_iter().inspect(|candidate| {
@@ -354,7 +356,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         }
     });
     let by_letters = seen
-        // Comparing takes the product of both lengths, and a word may be as long as a file.
+        // A comparison takes time for the product of both lengths, and a word may be as long as a file.
         .filter(|candidate| candidate.len().abs_diff(word.len()) <= NEAR_MAX)
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
         .filter(|(distance, candidate)| {
@@ -365,10 +367,11 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     by_letters.or(by_words)
 }
 
-/// The longest word that is compared with others by the words in it.
+/// The longest word, in bytes, that is compared with others by the words in it.
 const COMPOUND_MAX: usize = 60;
 
-/// Returns true if all words of one are in the other, as far as `_` parts words; a plural is its word.
+/// Returns true if all words of one name are in the other; `_` separates words, and a plural equals its
+/// singular.
 fn has_words_of(one: &str, other: &str) -> bool {
     if one.len().max(other.len()) > COMPOUND_MAX {
         return false;

@@ -21,10 +21,10 @@ impl Digest {
         Self(short(&blake3::hash(bytes)))
     }
 
-    /// The digest of the compact JSON text of something, which is not kept for it.
+    /// Returns the digest of the compact JSON text of something. The text is not kept in memory.
     pub fn of_json(json: &impl Serialize) -> Self {
         let mut hasher = std::io::BufWriter::with_capacity(1 << 16, blake3::Hasher::new());
-        // Hashing cannot fail, and what is digested has text keys and finite numbers.
+        // Hashing cannot fail, and the digested types have text keys and finite numbers.
         let written = serde_json::to_writer(&mut hasher, json).is_ok();
         match hasher.into_inner() {
             Ok(hasher) if written => Self(short(&hasher.finalize())),
@@ -75,7 +75,7 @@ impl fmt::Debug for SealKey {
     }
 }
 
-/// A keyed fingerprint of a secret: says whether two are equal, and nothing else.
+/// A keyed fingerprint of a secret. It reveals only that two secrets are equal, or that they differ.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fingerprint(Arc<str>);
@@ -86,13 +86,13 @@ impl Fingerprint {
         Self(short(&blake3::keyed_hash(&key.bytes(), canonical(value).as_bytes())))
     }
 
-    /// The fingerprint of a digest that was made of a secret: without the key, it says nothing
-    /// about a secret that could be guessed.
+    /// Returns the fingerprint of a digest that was made of a secret. Without the key, nobody can test
+    /// guesses of the secret against it.
     pub fn of_digest(digest: &Digest, key: &SealKey) -> Self {
         Self::of(&Value::string(&*digest.0), key)
     }
 
-    /// Returns its first eight digits, which tell one account from another for people.
+    /// Returns the first eight digits, by which people tell accounts apart.
     pub fn start(&self) -> &str {
         self.0.get(..8).unwrap_or(&self.0)
     }
@@ -117,7 +117,7 @@ fn write(value: &Value, text: &mut String) {
         Value::Integer(number) => {
             let _ = write!(text, "{number}");
         }
-        // An integral float is written as the whole number it is, so 1 and 1.0 agree.
+        // A float without a fraction is written as a whole number, so 1 and 1.0 agree.
         Value::Float(number) => match value.as_integer() {
             Some(whole) => text.push_str(&whole.to_string()),
             None => text.push_str(&number.to_string()),
@@ -139,7 +139,7 @@ fn write(value: &Value, text: &mut String) {
     }
 }
 
-/// A form that no value has, so a sealed value never equals a text.
+/// Writes a form that no value has, so a sealed value never equals a text.
 fn write_tagged(tag: &str, content: &str, text: &mut String) {
     text.push('<');
     text.push_str(tag);

@@ -1,7 +1,7 @@
 //! The meaning of the evidence about a call in doubt: a call whose answer was lost.
 //!
-//! A run, recovery, and `plumb resolve` look at the call's object and write records; only [`resolve()`] says
-//! what became of the call:
+//! A run, recovery, and `plumb resolve` look at the call's object and write records. Only [`resolve()`]
+//! decides the outcome of the call:
 //!
 //! | the object | the call | the resolution |
 //! |---|---|---|
@@ -18,7 +18,7 @@
 //! | is absent | creates | [`Resolution::NotMade`] |
 //! | is absent | changes, drains or deletes it | [`Resolution::Gone`] |
 //!
-//! A person who names an object for a call overrules all of it but the owner.
+//! If a person names the object of a call, that overrules every row except those about another owner.
 
 mod call;
 mod ownership;

@@ -1,8 +1,8 @@
-//! Lengths of time as people write them: `500ms`, `30s`, `5m`, `1h`, `7d`.
+//! Durations as people write them: `500ms`, `30s`, `5m`, `1h`, `7d`.
 
 use std::time::Duration;
 
-/// Reads a number with a unit.
+/// Reads a number with a unit; returns none for any other text.
 pub fn parse(text: &str) -> Option<Duration> {
     let digits = text.find(|letter: char| !letter.is_ascii_digit())?;
     let number: u64 = text[..digits].parse().ok()?;

@@ -1,8 +1,8 @@
 //! Events: the one stream that an apply emits.
 //!
-//! Progress on a terminal, log lines, JSON lines and the closing summary are folds over it. Events
-//! carry no values, only addresses, ids and words, so there is nothing secret in them; texts that
-//! come from an API are made harmless by the renderer.
+//! Progress on a terminal, log lines, JSON lines and the closing summary are all computed from it. Events
+//! carry no values, only addresses, ids and words, so they contain no secret. The renderer makes texts from
+//! an API harmless.
 
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ pub enum Event {
         address: Address,
         /// The operation of the call.
         operation: Operation,
-        /// For how long at most, in milliseconds, before an absence is believed.
+        /// The longest time, in milliseconds, before an absence is believed.
         wait_ms: u64,
     },
     /// The look-up ended.
@@ -42,13 +42,13 @@ pub enum Event {
         step: String,
         /// The address of the object.
         address: Address,
-        /// Its operation.
+        /// The operation of the step.
         operation: Operation,
-        /// The words of the type for what it does.
+        /// The words of the type for the running operation; none for the default words.
         #[serde(skip_serializing_if = "Option::is_none")]
         doing: Option<String>,
     },
-    /// A step waits for something to come true.
+    /// A step waits for a condition.
     StepWaiting {
         /// The step.
         step: String,
@@ -57,20 +57,20 @@ pub enum Event {
         /// The condition that it waits for.
         condition: String,
     },
-    /// A step still runs, told every ten seconds of a long call.
+    /// A step still runs; sent every ten seconds during a long call.
     StepRunning {
         /// The step.
         step: String,
         /// The address of the object.
         address: Address,
-        /// Its operation.
+        /// The operation of the step.
         operation: Operation,
-        /// The words of the type for what it does.
+        /// The words of the type for the running operation; none for the default words.
         #[serde(skip_serializing_if = "Option::is_none")]
         doing: Option<String>,
-        /// True if its call is in doubt and being looked up.
+        /// True if the call of the step is in doubt and is being looked up.
         is_lookup: bool,
-        /// For how long the call, or the look-up, has run, in milliseconds.
+        /// The time that the call, or the look-up, has run, in milliseconds.
         ms: u64,
     },
     /// A step will be tried again.
@@ -81,11 +81,11 @@ pub enum Event {
         address: Address,
         /// The reason.
         reason: String,
-        /// After how many milliseconds.
+        /// The pause before the next attempt, in milliseconds.
         after_ms: u64,
-        /// The number of the attempt that follows.
+        /// The number of the next attempt.
         attempt: u32,
-        /// The most attempts, where their number bounds them.
+        /// The most attempts; none if their number has no bound.
         #[serde(skip_serializing_if = "Option::is_none")]
         attempts: Option<u32>,
     },
@@ -95,40 +95,40 @@ pub enum Event {
         step: String,
         /// The address of the object.
         address: Address,
-        /// Its operation.
+        /// The operation of the step.
         operation: Operation,
-        /// The words of the type for what it did.
+        /// The words of the type for the finished operation; none for the default words.
         #[serde(skip_serializing_if = "Option::is_none")]
         done: Option<String>,
-        /// The object's id, if there is one now.
+        /// The object's id; none if there is no object now.
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<String>,
-        /// Its time, in milliseconds.
+        /// The duration of the step, in milliseconds.
         ms: u64,
     },
-    /// A step failed: nothing happened at the API, or what it waited for there did not come true.
+    /// A step failed: the API did nothing, or the condition that the step waited for did not come true.
     StepFailed {
         /// The step.
         step: String,
         /// The address of the object.
         address: Address,
-        /// Its operation.
+        /// The operation of the step.
         operation: Operation,
         /// The reason.
         message: String,
-        /// The advice, if there is any.
+        /// The advice; none if there is none.
         #[serde(skip_serializing_if = "Option::is_none")]
         help: Option<String>,
     },
-    /// It is not known whether the step happened.
+    /// It is not known if the step happened.
     StepDoubted {
         /// The step.
         step: String,
         /// The address of the object.
         address: Address,
-        /// Its operation.
+        /// The operation of the step.
         operation: Operation,
-        /// The reason why it is not known.
+        /// The reason that it is not known.
         reason: String,
     },
     /// A step was not begun.
@@ -140,7 +140,7 @@ pub enum Event {
         /// The reason.
         reason: String,
     },
-    /// A stop was asked for: no new step begins.
+    /// The user asked for a stop: no new step begins.
     Stopping {
         /// The number of calls that are still running.
         running: usize,
@@ -149,7 +149,7 @@ pub enum Event {
     RunFinished(Summary),
 }
 
-/// The end of a run, in counts.
+/// The result of a run, in counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// Resources created.
@@ -170,7 +170,7 @@ pub struct Summary {
     pub forgotten: usize,
     /// Steps that failed.
     pub failed: usize,
-    /// Steps of which nobody knows whether they happened.
+    /// Steps that may or may not have happened.
     pub in_doubt: usize,
     /// Steps that were not begun.
     pub skipped: usize,

@@ -1,4 +1,4 @@
-//! Forms: texts that differ in form alone and mean the same, such as `1Gi` and `1024Mi`.
+//! Forms: texts that are written differently and mean the same, such as `1Gi` and `1024Mi`.
 
 use std::borrow::Cow;
 
@@ -8,20 +8,20 @@ use crate::value::{Attributes, Value};
 /// The form in which the texts of an attribute are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Letters count whatever their case.
+    /// Upper and lower case are equal.
     LowerCase,
-    /// White space counts where it parts words, whatever it is.
+    /// White space only separates words.
     Words,
-    /// The content of JSON counts, and neither its order nor its layout.
+    /// The content of the JSON counts, not its order and layout.
     Json,
-    /// The length of a time counts, as in `90m` and `1h30m0s`. A number alone is of seconds.
+    /// The duration counts, as in `90m` and `1h30m0s`. A number without a unit is in seconds.
     Duration,
     /// The amount counts, as in `1Gi`, `1024Mi` and `1073741824`.
     Size,
 }
 
 impl Form {
-    /// The forms by the words that descriptors have for them.
+    /// The words that descriptors have for the forms.
     pub const WORDS: [(&'static str, Self); 5] = [
         ("lower_case", Self::LowerCase),
         ("words", Self::Words),
@@ -30,8 +30,8 @@ impl Form {
         ("size", Self::Size),
     ];
 
-    /// Returns true if two values mean the same: texts by their form, and all else as it is. What cannot be read in
-    /// this form is the same as itself alone.
+    /// Returns true if two values mean the same: texts are compared by their form, all other values as they
+    /// are. A text that cannot be read in this form equals only itself.
     pub fn is_same(self, a: &Value, b: &Value) -> bool {
         self.canonical(a).same(&self.canonical(b))
     }
@@ -63,15 +63,15 @@ impl Form {
     }
 }
 
-/// An amount, which no text of a spec looks like.
+/// Returns the value of an amount, which no text of a spec equals.
 fn amount(parts: i128) -> Value {
     Value::list(vec![Value::string(parts.to_string())])
 }
 
-/// The parts of a second, and of a byte, that amounts are counted in.
+/// The number of parts of one second, and of one byte; amounts are counted in these parts.
 const PARTS: i128 = 1_000_000_000;
 
-/// Reads a time such as `1h30m0s`, `1.5h` or `90`, in billionths of a second.
+/// Reads a duration such as `1h30m0s`, `1.5h` or `90`, in billionths of a second.
 fn duration(text: &str) -> Option<i128> {
     let mut rest: Cow<'_, str> = text.trim().to_lowercase().into();
     if rest.starts_with('-') || rest.is_empty() {
@@ -127,7 +127,7 @@ fn size(text: &str) -> Option<i128> {
     count.checked_mul(base.checked_pow(power)?)
 }
 
-/// Reads the decimal number that a text begins with, in billionths, and what follows it.
+/// Reads the decimal number that a text begins with, in billionths; returns it with the rest of the text.
 fn number(text: &str) -> Option<(i128, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (digits, rest) = text.split_at(end);

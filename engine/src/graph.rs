@@ -1,8 +1,9 @@
-//! The dependency graph of a config: which resource blocks come after which.
+//! The dependency graph of a config: the order of its resource blocks.
 //!
-//! Blocks, not instances: which keys a `for_each` gives may only show while planning. Locals are
-//! nodes too, so that a local used by many costs one edge for each use; they never show outside.
-//! Data blocks are in the order, and are no dependencies: what refers to one depends on what that refers to.
+//! The nodes are blocks, not instances, because the keys of a `for_each` may be known only while planning.
+//! Locals are nodes, too, so that a local used by many blocks costs one edge for each use; the public
+//! functions do not show them. Data blocks are part of the order, but they are no dependencies: a block that
+//! refers to a data block depends on the resources that the data block refers to.
 
 pub(crate) mod links;
 
@@ -33,28 +34,28 @@ pub enum Declared<'c> {
     Data(&'c DataConfig),
 }
 
-/// The blocks of a config and what they depend on.
+/// The blocks of a config, with their dependencies.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
-    /// By address, the resources first; a block's index is its node.
+    /// The blocks by address, the resources first; a block's index is its node.
     blocks: Vec<Block>,
-    /// The nodes behind those of the blocks.
+    /// The locals, whose nodes come behind those of the blocks.
     locals: Vec<Name>,
     links: Links<Span>,
     nodes: FxHashMap<Block, usize>,
-    /// The nodes of all blocks, each after what it depends on.
+    /// The nodes of all blocks, each after those that it depends on.
     order: Vec<usize>,
-    /// The numbers of them, in that order, that depend on none of one another.
+    /// The number of blocks in each wave, in that order. The blocks of one wave do not depend on one another.
     waves: Vec<usize>,
 }
 
 impl Graph {
-    /// The graph of a config; each group of blocks that need each other is one diagnostic.
+    /// Returns the graph of a config. Each group of blocks that need each other is one diagnostic.
     pub fn new(config: &Config) -> (Self, Diagnostics) {
         Self::new_with(config, &InTurn)
     }
 
-    /// The same with someone to look at the blocks.
+    /// Returns the graph of a config; the workers look at the blocks.
     pub fn new_with(config: &Config, workers: &dyn Workers) -> (Self, Diagnostics) {
         let blocks: Vec<Block> =
             config.resources.keys().chain(config.data.keys()).cloned().collect();
@@ -64,7 +65,8 @@ impl Graph {
         let mut graph = Self { blocks, locals, links, nodes, order: Vec::new(), waves: Vec::new() };
         graph.connect(config, workers);
         graph.sort();
-        // Whatever is not in a cycle or behind one was sorted, which is cheaper to see.
+        // All nodes that are neither in a cycle nor behind one are sorted, so comparing the counts finds a
+        // cycle.
         let diagnostics = if graph.order.len() < graph.blocks.len() {
             graph.add_the_rest();
             graph.cycles()
@@ -74,13 +76,13 @@ impl Graph {
         (graph, diagnostics)
     }
 
-    /// All blocks, each after what it depends on; by address where that leaves a choice. Members
-    /// of a cycle, and what depends on them, come last.
+    /// Returns all blocks, each after those that it depends on, and by address if that leaves a choice.
+    /// Members of a cycle, and blocks that depend on them, come last.
     pub fn order(&self) -> impl ExactSizeIterator<Item = &Block> {
         self.order.iter().map(|node| &self.blocks[*node])
     }
 
-    /// The blocks of a config in [`Self::order`].
+    /// Returns the blocks of a config in [`Self::order`].
     pub fn walk<'c>(
         &self,
         config: &'c Config,
@@ -91,24 +93,24 @@ impl Graph {
             if block.is_data {
                 return config.data.get(block).map(Declared::Data);
             }
-            // The config that the graph was made of has its blocks in the same places.
+            // The config from which the graph was made has its blocks in the same places.
             let same = by_node.get(*node).copied().filter(|resource| resource.block == *block);
             same.or_else(|| config.resources.get(block)).map(Declared::Resource)
         })
     }
 
-    /// The same in waves: the members of one depend on none of each other.
+    /// Returns the blocks in waves: those of one wave do not depend on one another.
     pub fn waves<'c>(&self, config: &'c Config) -> impl Iterator<Item = Vec<Declared<'c>>> {
         let mut all = self.walk(config);
         self.waves.iter().map(move |count| all.by_ref().take(*count).flatten().collect())
     }
 
-    /// The resource blocks that a block refers to or names in `depends_on`, by address.
+    /// Returns the resource blocks that a block refers to or names in `depends_on`, by address.
     pub fn dependencies(&self, block: &Block) -> Vec<&Block> {
         self.around(block, Direction::Outgoing)
     }
 
-    /// The resource blocks that refer to a block or name it in `depends_on`, by address.
+    /// Returns the resource blocks that refer to a block or name it in `depends_on`, by address.
     pub fn dependents(&self, block: &Block) -> Vec<&Block> {
         self.around(block, Direction::Incoming)
     }
@@ -155,11 +157,11 @@ impl Graph {
         }
     }
 
-    /// Puts the blocks in order, without those in a cycle or behind one.
+    /// Sorts the blocks, without those in a cycle or behind one.
     fn sort(&mut self) {
         let blocks = self.blocks.len();
         let mut missing = self.links.needs();
-        // How many blocks are in order when the last of what a node depends on is.
+        // The number of sorted blocks at the time when the last dependency of a node is sorted.
         let mut needed = vec![0; missing.len()];
         let mut ready = Ready { blocks, ..Ready::default() };
         (0..missing.len()).filter(|node| missing[*node] == 0).for_each(|node| ready.push(node));
@@ -179,7 +181,8 @@ impl Graph {
         }
     }
 
-    /// Appends a block to the order: to the last wave, unless it depends on a member of that.
+    /// Appends a block to the order: to the last wave, or to a new one if the block depends on a member of
+    /// the last.
     fn append(&mut self, node: usize, needed: usize) {
         let begin = self.order.len() - self.waves.last().copied().unwrap_or_default();
         match self.waves.last_mut() {
@@ -200,7 +203,7 @@ impl Graph {
     fn cycles(&self) -> Diagnostics {
         let mut diagnostics = Diagnostics::new();
         for group in self.links.groups() {
-            // A cycle of locals alone was found when they were typed.
+            // A cycle of locals alone was reported when they were typed.
             let holds_block = group.first().is_some_and(|first| *first < self.blocks.len());
             if holds_block && self.links.is_cycle(&group) {
                 let cycle = self.links.cycle(&group);
@@ -221,14 +224,14 @@ impl Graph {
     }
 }
 
-/// Finds the nodes that something needs.
+/// A search for the nodes that a block needs.
 struct Needs<'a> {
     blocks: &'a FxHashMap<Block, usize>,
     locals: &'a FxHashMap<Name, usize>,
 }
 
 impl Needs<'_> {
-    /// Finds the nodes that a resource needs, and the places where it says so.
+    /// Finds the nodes that a resource needs, with the places of the references.
     fn of_resource(&self, resource: &ResourceConfig, found: &mut dyn FnMut(usize, Span)) {
         for value in expressions(resource) {
             self.of_value(value, found);
@@ -236,7 +239,7 @@ impl Needs<'_> {
         self.of_addresses(&resource.depends_on, found);
     }
 
-    /// The same for a data block.
+    /// Finds the nodes that a data block needs, with the places of the references.
     fn of_data(&self, data: &DataConfig, found: &mut dyn FnMut(usize, Span)) {
         for value in data.expressions() {
             self.of_value(value, found);
@@ -252,7 +255,7 @@ impl Needs<'_> {
         }
     }
 
-    /// Finds the nodes that an expression needs, and the places where it says so.
+    /// Finds the nodes that an expression needs, with the places of the references.
     fn of_value(&self, value: &SpecExpr, found: &mut dyn FnMut(usize, Span)) {
         roots(&value.expr, &mut |root, range| {
             let to = match root {
@@ -267,10 +270,10 @@ impl Needs<'_> {
     }
 }
 
-/// The nodes that can be next.
+/// The nodes whose dependencies are all sorted.
 #[derive(Default)]
 struct Ready {
-    /// The number of nodes that are blocks; those behind them are locals.
+    /// The number of nodes that are blocks; the nodes from this number on are locals.
     blocks: usize,
     open: BinaryHeap<Reverse<usize>>,
     locals: Vec<usize>,
@@ -281,13 +284,13 @@ impl Ready {
         if node < self.blocks { self.open.push(Reverse(node)) } else { self.locals.push(node) }
     }
 
-    /// Locals go first, so that they do not disturb the order of the blocks.
+    /// Takes the next node. Locals go first, so that they do not change the order of the blocks.
     fn pop(&mut self) -> Option<usize> {
         self.locals.pop().or_else(|| Some(self.open.pop()?.0))
     }
 }
 
-/// Every expression of a resource that may refer to others.
+/// Returns every expression of a resource that may refer to other blocks.
 pub(crate) fn expressions(resource: &ResourceConfig) -> impl Iterator<Item = &SpecExpr> {
     let lifecycle = &resource.lifecycle;
     let flags = [

@@ -1,20 +1,20 @@
-//! Hosts that a secret may be sent to although only a spec names them: this machine, and those
-//! that the user allows. Said once for keys of providers, credentials of stores, leases and the
-//! requests of checks.
+//! Hosts to which a secret may be sent although only a spec names them: this machine, and those that the user
+//! allows. This module decides it for keys of providers, credentials of stores, leases and the requests of
+//! checks.
 //!
-//! Only texts are looked at: no name is resolved.
+//! It only compares texts: no name is resolved.
 
 use std::net::IpAddr;
 
-/// Returns true if a host, as it stands in an address, is this machine.
+/// Returns true if a host, as it is written in a URL, is this machine.
 pub fn is_loopback(host: &str) -> bool {
     let host = bare(host);
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// The hosts that a user allows: names separated by commas, in whatever case. One with `http://` before it is
-/// allowed without encryption, too.
+/// The hosts that a user allows: names separated by commas, in upper or lower case. A host with `http://`
+/// before it is allowed without encryption, too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowedHosts(Vec<Allowed>);
 
@@ -25,7 +25,7 @@ struct Allowed {
 }
 
 impl AllowedHosts {
-    /// Reads a list; what is empty in it allows nothing.
+    /// Reads a list. An empty entry allows nothing.
     pub fn parse(text: &str) -> Self {
         let hosts = text.split(',').map(|entry| {
             let entry = entry.trim().to_ascii_lowercase();
@@ -36,14 +36,15 @@ impl AllowedHosts {
         Self(hosts.filter(|allowed| !allowed.host.is_empty()).collect())
     }
 
-    /// Returns true if an address of this scheme and host may have a secret: one without encryption only where the user
-    /// says so, because a spec that somebody else wrote may choose the scheme.
+    /// Returns true if an address of this scheme and host may get a secret. Without encryption the user must
+    /// have allowed it explicitly, because a spec that somebody else wrote may choose the scheme.
     pub fn allows_at(&self, scheme: &str, host: &str) -> bool {
         let is_safe = scheme.eq_ignore_ascii_case("https");
         self.named(host).any(|allowed| is_safe || allowed.in_clear)
     }
 
-    /// Returns true if a host is among them, as a whole: none allows those below it.
+    /// Returns true if a host is in the list. Only the whole name counts: an entry does not allow the hosts
+    /// below it.
     pub fn allows(&self, host: &str) -> bool {
         self.named(host).next().is_some()
     }
@@ -53,7 +54,7 @@ impl AllowedHosts {
     }
 }
 
-/// A host without the brackets that an IPv6 address has in a URL.
+/// Returns a host without the brackets that an IPv6 address has in a URL.
 fn bare(host: &str) -> &str {
     host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }

@@ -1,9 +1,9 @@
-//! The journal as a pure fold: which records there are, and what each does to a snapshot.
+//! The journal as a pure fold: the kinds of records, and the effect of each on a snapshot.
 //!
-//! No mutating call begins before a [`Record::Started`] that names it is durable, so at every
-//! instant every object that may exist because of us is named, by id or by nonce. The table of
-//! legal records is closed: [`Snapshot::fold`] refuses what cannot have happened, when writing and
-//! when reading back. Frames, checksums and files are the `state` crate's.
+//! No mutating call begins before a [`Record::Started`] that names it is durable. So at every instant, every
+//! object that may exist because of Plumb is named, by id or by nonce. [`Snapshot::fold`] refuses a record
+//! that cannot have happened, both when it is written and when it is read back. Frames, checksums and files
+//! belong to the `state` crate.
 
 mod calls;
 mod fate;

@@ -1,10 +1,10 @@
-//! The engine: spec to graph to plan to steps, and the journal as a state machine.
+//! The engine: from the spec to the graph, the plan and the steps, and the journal as a state machine.
 //!
-//! Pure: no files, network, clock, environment, randomness or threads (a clippy.toml here bans
-//! them). What it needs from outside it asks for, and the shell answers. In the order in which one
-//! resource flows through it: text becomes a [`config`], its [`expression`]s are typed against the
-//! [`schema`]s and evaluated to [`value`]s, the [`plan`] compares them with the [`state`] and what is
-//! live, and the [`journal`] folds what happened back into the state.
+//! Pure: no files, network, clock, environment, randomness or threads (a clippy.toml here bans them). The
+//! engine asks for what it needs from outside, and the shell answers. A resource flows through the modules in
+//! this order: text becomes a [`config`], its [`expression`]s are typed against the [`schema`]s and evaluated
+//! to [`value`]s, the [`plan`] compares these with the [`state`] and the live objects, and the [`journal`]
+//! folds the results of calls back into the state.
 
 pub mod address;
 pub mod adopt;

@@ -1,8 +1,8 @@
-//! Schemas: what a provider tells the engine about its resource types.
+//! Schemas: a provider's description of its resource types for the engine.
 //!
-//! Data only. Everything the planner must know about an API stands here (what an attribute may
-//! hold, which change forces a replace, which calls an operation is made of), so planning makes no
-//! provider call. How a call looks on the wire is the provider's own business.
+//! Data only. A schema holds everything that the planner must know about an API: the values that an attribute
+//! may have, the changes that force a replace, the calls that an operation is made of. So planning makes no
+//! provider call. The form of a call on the wire is the provider's own business.
 
 mod phase;
 mod price;
@@ -28,8 +28,8 @@ pub use self::price::{MONTH_HOURS, Price, RATES};
 pub struct ProviderSchema {
     /// The provider's name.
     pub name: Name,
-    /// The digest of the descriptor, or of the built-in schema's version: a saved plan fits only
-    /// the schema that it was made with.
+    /// The digest of the descriptor, or of the built-in schema's version: a saved plan is valid only for the
+    /// schema that it was made with.
     pub digest: Digest,
     /// Its resource types.
     pub types: BTreeMap<Name, Arc<TypeSchema>>,
@@ -46,7 +46,7 @@ pub struct TypeSchema {
     pub attributes: BTreeMap<Name, Attribute>,
     /// The programs that create objects: the first whose `when` holds for the planned object.
     pub create: Vec<Program>,
-    /// The programs that update objects.
+    /// The programs that update objects: the first whose `when` holds for the object.
     pub update: Vec<Program>,
     /// The programs that delete objects; `when` sees the live object.
     pub delete: Vec<Program>,
@@ -54,28 +54,28 @@ pub struct TypeSchema {
     pub identity: Identity,
     /// The half of a replace that comes first unless the spec says otherwise.
     pub replace: ReplaceOrder,
-    /// True if two objects may not bear one name ([`TypeSchema::name_attribute`]).
+    /// True if two objects must not have the same name ([`TypeSchema::name_attribute`]).
     pub unique_name: bool,
-    /// The attribute that people know an object by, if there is one.
+    /// The attribute that holds the name by which people know an object; none if there is none.
     pub name_attribute: Option<Name>,
-    /// The loss that a delete brings, such as "its data is lost"; shown in the plan.
+    /// The loss that a delete causes, such as "its data is lost"; shown in the plan.
     pub delete_effect: Option<String>,
-    /// The price of an object, where the provider knows it.
+    /// The price of an object; none if the provider does not know it.
     pub price: Option<Price>,
-    /// The condition that must hold.
+    /// The conditions on changes of objects.
     pub rules: Vec<Rule>,
-    /// True if objects live in an API. Without one the state is all there is to know.
+    /// True if objects live in an API. If not, they live only in the state.
     pub remote: bool,
-    /// True if objects can be looked up only: no spec makes, changes or deletes one.
+    /// True if objects can only be looked up: no spec makes, changes or deletes one.
     pub data_only: bool,
-    /// The id of the only object of the type, where each account has one from the start: it is taken over and never
-    /// made. Without a program for deletes it is left alone in the end.
+    /// The id of the only object of the type, if each account has one from the start; else none. The object
+    /// is taken over and never made. If the type has no program for deletes, it is left alone in the end.
     pub singleton: Option<ObjectId>,
 }
 
 impl TypeSchema {
-    /// The type of the resource's object, for the type checker. Every attribute may be absent
-    /// from a value of it, because answers may leave attributes out.
+    /// Returns the type of the resource's object, for the type checker. Every attribute is optional in it,
+    /// because answers may leave attributes out.
     pub fn object_type(&self) -> Type {
         Type::Object(
             self.attributes
@@ -87,7 +87,7 @@ impl TypeSchema {
         )
     }
 
-    /// The programs of one kind; of each operation the first that applies is run.
+    /// Returns the programs of one kind. The first one that applies to an object runs.
     pub fn programs(&self, kind: ProgramKind) -> &[Program] {
         match kind {
             ProgramKind::Create => &self.create,
@@ -96,7 +96,7 @@ impl TypeSchema {
         }
     }
 
-    /// One phase; none where this version of the type has no such phase.
+    /// Returns one phase; none if this version of the type has no such phase.
     pub fn phase(&self, phase: PhaseRef) -> Option<&Phase> {
         self.programs(phase.kind).get(phase.program)?.phases.get(phase.phase)
     }
@@ -111,8 +111,8 @@ impl TypeSchema {
         self.phase(phase).is_some_and(|phase| !phase.sends.is_anything())
     }
 
-    /// Returns true if a phase is about an attribute, by the attributes that its change is about. A phase that
-    /// sends nothing is all that is done about what changes.
+    /// Returns true if a phase is about an attribute; `changed` has the attributes that change. A phase that
+    /// sends nothing is about all attributes that change.
     pub fn sends(&self, phase: PhaseRef, name: &Name, changed: &BTreeSet<Name>) -> bool {
         match self.phase(phase) {
             Some(model) if model.sends == Sends::Changed => {
@@ -124,23 +124,23 @@ impl TypeSchema {
         }
     }
 
-    /// Returns true if an object has its value of an attribute once a phase is done: the phase carries it, or
-    /// no API knows it.
+    /// Returns true if an object has the wanted value of an attribute once a phase is done: the phase carries
+    /// it, or the attribute is local.
     pub fn sets(&self, phase: PhaseRef, name: &Name) -> bool {
         let is_local = || self.attributes.get(name).is_some_and(|attribute| attribute.local);
         self.phase(phase).is_some_and(|phase| phase.carries(name) || is_local())
     }
 
-    /// The attributes whose value no two objects share: a name that is unique, and what the spec
-    /// chooses for a lost create to be found by, such as an id.
+    /// Returns the attributes whose value no two objects share: a unique name, and the value that the spec
+    /// chooses and by which a lost create is found, such as an id.
     pub fn own_names(&self) -> impl Iterator<Item = &Name> {
         let name = self.name_attribute.as_ref().filter(|_| self.unique_name);
         let chosen = self.identity.chosen_attribute().filter(|chosen| Some(*chosen) != name);
         name.into_iter().chain(chosen)
     }
 
-    /// Returns the phase of a create that gives the object its value of an attribute which names it. What is
-    /// made under a one-time name gets its own one later.
+    /// Returns the index of the phase of a create that gives the object its value of a naming attribute. An
+    /// object that is made under a one-time name gets its own name in a later phase.
     pub fn naming_phase(&self, program: &Program, attribute: &Name) -> usize {
         let earliest = match &self.identity {
             Identity::ClientId { attribute: id } if id == attribute => return 0,
@@ -152,7 +152,7 @@ impl TypeSchema {
         naming.next().map_or(earliest, |(phase, _)| phase)
     }
 
-    /// The declared sensitive places of an object.
+    /// Returns the places of an object that the schema declares as sensitive.
     pub fn sensitive(&self) -> Paths {
         self.attributes
             .iter()
@@ -166,57 +166,59 @@ impl TypeSchema {
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a word of its own in descriptors")]
 pub struct Attribute {
-    /// The type of its value.
+    /// The type of the attribute's value.
     pub ty: Type,
-    /// Its description in a sentence.
+    /// A description in one sentence.
     pub description: String,
-    /// The duty of the spec to give it: it must, may or cannot.
+    /// The duty of the spec to give the attribute: it must, may or cannot.
     pub presence: Presence,
-    /// True if its value is a secret.
+    /// True if the value is a secret.
     pub sensitive: bool,
-    /// The wanted value when the spec is silent.
+    /// The wanted value if the spec gives none.
     pub default: Option<Value>,
-    /// True if the API fills it when nothing is sent: then it is unknown until after the create.
+    /// True if the API fills the attribute when nothing is sent: then its value is unknown until after the
+    /// create.
     pub server_default: bool,
-    /// The value that the API fills it with, where that is always the same.
+    /// The value that the API fills in, if that is always the same; else none.
     pub server_value: Option<Value>,
-    /// The way to clear it at an object once the spec no longer gives it; none where it stays as it is.
+    /// The way to clear the attribute once the spec no longer gives it; none if it stays as it is.
     pub unset: Option<Unset>,
-    /// The meaning of a change of it.
+    /// The effect of a change of the attribute on the object.
     pub on_change: OnChange,
-    /// True if replacing the object for its sake loses data.
+    /// True if a replace because of the attribute loses data.
     pub data_loss: bool,
-    /// The answers that show its live value.
+    /// The answers that show the attribute's live value.
     pub seen_in: SeenIn,
-    /// True if no API knows it: it lives in the spec and the state, for calls to be made with, and has
-    /// its value once a call was made, whatever that sends.
+    /// True if no API knows the attribute: it lives in the spec and the state, and calls use it. It has its
+    /// value once a call was made, whatever that sends.
     pub local: bool,
-    /// True if calls are made on condition that it has not changed, such as a version: each refresh reads it.
+    /// True if calls send the attribute as a condition that the object has not changed, such as a version:
+    /// each refresh reads it.
     pub conditional: bool,
-    /// True if it changes by itself: never drift, and unknown after any change of the object.
+    /// True if the value changes by itself: it is never drift, and unknown after any change of the object.
     pub volatile: bool,
-    /// The expression by which it follows from the object's other attributes, by name; computed without the API.
+    /// The expression that computes the attribute from the object's other attributes, by name, without the
+    /// API; none for most attributes.
     pub derived: Option<Expr>,
-    /// The attribute that the API derives this one from when it is left out: where nobody manages
-    /// this one, a change of that one leaves it unknown.
+    /// The attribute from which the API derives this one when it is left out. If this one is not managed, a
+    /// change of the other one makes it unknown.
     pub follows: Option<Name>,
-    /// The type whose objects the API does not delete while one bears their id here.
+    /// The type whose objects the API does not delete while this attribute has their id.
     pub holds: Option<Name>,
-    /// Other words for null: what an API that is given one of them shows as null, as it does with ""
-    /// for an id.
+    /// Other words for null: if an API gets one of them, it shows null, as with "" for an id.
     pub nulls: Vec<Value>,
-    /// The form in which its texts are compared; none where they are compared as they are.
+    /// The form in which texts of the attribute are compared; none if they are compared as they are.
     pub form: Option<Form>,
-    /// The constraint on its known values.
+    /// The constraint on known values.
     pub constraint: Constraint,
-    /// The effect of changing it beside the change, such as "replaces workers"; shown in the plan.
+    /// A side effect of a change, such as "replaces workers"; shown in the plan.
     pub effect: Option<String>,
-    /// The unit of its number, such as "GB".
+    /// The unit of a number, such as "GB".
     pub unit: Option<String>,
 }
 
 impl Attribute {
-    /// An optional, updatable attribute of `ty` with nothing special about it.
+    /// Returns an optional, updatable attribute of `ty` without special properties.
     pub fn new(ty: Type) -> Self {
         Self {
             ty,
@@ -244,7 +246,8 @@ impl Attribute {
         }
     }
 
-    /// A wanted value as answers show it, so that what was applied agrees with what is live.
+    /// Returns a wanted value in the form in which answers show it, so that an applied value agrees with the
+    /// live one.
     #[must_use]
     pub fn as_shown(&self, wanted: Value) -> Value {
         if self.nulls.iter().any(|word| word.same(&wanted)) { Value::Null } else { wanted }
@@ -256,7 +259,7 @@ impl Attribute {
 pub enum Unset {
     /// This value is sent.
     Value(Value),
-    /// Nothing is sent, in a call that sends everything else and resets what it does not get.
+    /// The attribute is left out of a call that sends all others and resets those that it does not get.
     Absent,
 }
 
@@ -270,35 +273,35 @@ impl Unset {
 /// The duty of a spec to give an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It must.
+    /// The spec must give it.
     Required,
-    /// It may.
+    /// The spec may give it.
     Optional,
-    /// It cannot: the API or a derivation does.
+    /// The spec cannot give it: the API sets it, or it is derived.
     Computed,
 }
 
-/// The meaning of a changed attribute for its object.
+/// The effect of a changed attribute on its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnChange {
     /// The object is updated in place.
     Update,
-    /// Another object takes its place.
+    /// Another object replaces it.
     Replace,
 }
 
 /// The answers that show an attribute's live value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeenIn {
-    /// In lists, and wherever an object is read.
+    /// Lists, and reads of the object.
     List,
-    /// Only when the object is read by itself.
+    /// Reads of the object only.
     Read,
-    /// Never: it is compared with the state, by fingerprint.
+    /// No answer: the wanted value is compared with the state, by fingerprint.
     Never,
 }
 
-/// The conditions on a known value, checked before anything is called.
+/// The conditions on a known value, checked before any call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Constraint {
     /// The least number.
@@ -309,7 +312,7 @@ pub struct Constraint {
     pub length_min: Option<usize>,
     /// The greatest length.
     pub length_max: Option<usize>,
-    /// The allowed texts. In a collection, of each item.
+    /// The allowed texts; in a collection, those of each item.
     pub one_of: Option<OneOf>,
 }
 
@@ -318,16 +321,17 @@ pub struct Constraint {
 pub struct OneOf {
     /// The allowed texts, in the order of the documentation.
     pub values: Vec<Name>,
-    /// The separator where one text holds several (a comma list).
+    /// The separator if one text holds several items (a comma list); none if it holds one.
     pub separator: Option<String>,
     /// The beginning of a part that is not checked: an exclusion such as `-NVIDIA L4`.
     pub exclusion: Option<String>,
 }
 
-/// The calls that one operation is made of; each phase is one step of a plan.
+/// The calls that make up one operation; each phase is one step of a plan.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// For which objects, over the object's attributes by name; none: for all.
+    /// The condition on an object for which the program runs; it sees the object's attributes by name. None
+    /// if it runs for all.
     pub when: Option<Expr>,
     /// The phases, in order; never empty.
     pub phases: Vec<Phase>,
@@ -338,27 +342,27 @@ pub struct Program {
 pub struct Phase {
     /// The operation of the step.
     pub operation: Operation,
-    /// The attributes that it sends.
+    /// The attributes that the phase sends.
     pub sends: Sends,
-    /// The attributes that its call has no place for, whatever it sends otherwise.
+    /// The attributes that the phase never sends, because its call has no place for them.
     pub without: BTreeSet<Name>,
-    /// The condition that it waits for after its call, in words for people.
+    /// The condition that the phase waits for after its call, in words for people; none if it does not wait.
     pub waits_for: Option<String>,
-    /// The words for what it does, where they are not those of its operation.
+    /// The words for the phase, if they differ from those of its operation.
     pub words: PhaseWords,
 }
 
 /// The words for a phase, for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PhaseWords {
-    /// While it runs, such as "resizing".
+    /// The words while the phase runs, such as "resizing".
     pub doing: Option<String>,
-    /// Afterwards, such as "resized".
+    /// The words afterwards, such as "resized".
     pub done: Option<String>,
 }
 
 impl Phase {
-    /// Returns true if a change of the attribute is carried by this phase.
+    /// Returns true if the phase carries a change of the attribute.
     pub fn carries(&self, name: &Name) -> bool {
         self.sends.carries(name) && !self.without.contains(name)
     }
@@ -367,18 +371,19 @@ impl Phase {
 /// The attributes that a phase sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sends {
-    /// None.
+    /// No attributes.
     Nothing,
-    /// All that are known, the unmanaged ones with their live value: the API resets what is left out.
+    /// All known attributes, with the live values of the unmanaged ones: the API resets an attribute that is
+    /// left out.
     All,
-    /// Those that change.
+    /// The attributes that change.
     Changed,
-    /// These.
+    /// These attributes.
     These(BTreeSet<Name>),
 }
 
 impl Sends {
-    /// Returns true if this phase sends attributes at all.
+    /// Returns true if the phase sends any attributes.
     pub fn is_anything(&self) -> bool {
         match self {
             Self::Nothing => false,
@@ -387,7 +392,7 @@ impl Sends {
         }
     }
 
-    /// Returns true if a change of the attribute is among them.
+    /// Returns true if a change of the attribute is sent.
     pub fn carries(&self, name: &Name) -> bool {
         match self {
             Self::Nothing => false,
@@ -403,28 +408,28 @@ impl Sends {
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
-    /// Makes it, inert and under a one-time name where that can be done.
+    /// Makes the object, inert and under a one-time name if the API allows that.
     Create,
-    /// Gives it its real name and its real shape.
+    /// Gives the object its real name and its real settings.
     Activate,
-    /// Changes it.
+    /// Changes the object.
     Update,
-    /// Lets its work end.
+    /// Lets the object finish its work before it is deleted.
     Drain,
-    /// Removes it.
+    /// Deletes the object.
     Delete,
-    /// Looks at it.
+    /// Reads the object.
     Read,
-    /// Takes it out of the state and leaves it alone.
+    /// Takes the object out of the state and leaves it alone.
     Forget,
-    /// Judges what must hold before it is made or changed. Calls nothing.
+    /// Judges the preconditions before the object is made or changed. Calls nothing.
     Require,
-    /// Judges what must hold of it afterwards. Calls nothing.
+    /// Judges the postconditions afterwards. Calls nothing.
     Verify,
 }
 
 impl Operation {
-    /// The word for it in every format.
+    /// Returns the word for the operation, the same in every output format.
     pub fn word(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -439,7 +444,7 @@ impl Operation {
         }
     }
 
-    /// Returns true for what judges conditions and touches no object.
+    /// Returns true if the operation judges conditions and touches no object.
     pub fn only_judges(self) -> bool {
         matches!(self, Self::Require | Self::Verify)
     }
@@ -472,26 +477,26 @@ pub enum Identity {
         /// The attribute that holds the name.
         attribute: Name,
     },
-    /// The API knows a repeated create by a header.
+    /// The API recognises a repeated create by a header.
     IdempotencyKey,
     /// The client chooses the id.
     ClientId {
-        /// The attribute that holds the id. Where the spec gives none, it is the one-time name.
+        /// The attribute that holds the id. If the spec gives no id, it is the one-time name.
         attribute: Name,
     },
-    /// No two objects share the name, so the name finds it.
+    /// No two objects have the same name, so the name finds the object.
     UniqueName {
         /// The attribute that holds the name.
         attribute: Name,
     },
-    /// Nothing tells: a person must say.
+    /// There is no way to find it: a person must decide.
     Ask,
     /// There is no API, so nothing can be lost.
     Local,
 }
 
 impl Identity {
-    /// The attribute by whose value a lost create is found, where the spec chooses that value.
+    /// Returns the attribute by which a lost create is found, if the spec chooses its value; else none.
     pub fn chosen_attribute(&self) -> Option<&Name> {
         match self {
             Self::UniqueName { attribute } | Self::ClientId { attribute } => Some(attribute),
@@ -512,22 +517,23 @@ pub enum ReplaceOrder {
 /// A rule over a change; `assert` sees `old`, `new`, `action`, and the whole `plan` as policies do.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// On which changes.
+    /// The changes that the rule is checked on.
     pub on: RuleOn,
-    /// Error: a plan that breaks it is refused. Warning: it only says so.
+    /// Error: a plan that breaks the rule is refused. Warning: it is only reported.
     pub severity: Severity,
     /// The condition that must hold.
     pub assert: Expr,
-    /// The message when it does not hold: a template over the same names.
+    /// The message if the condition does not hold: a template over the same names.
     pub message: Expr,
-    /// The advice then.
+    /// The advice if the condition does not hold.
     pub help: Option<Expr>,
-    /// The attribute whose line to show; else the first that `assert` names and the spec gives.
+    /// The attribute whose line is shown; none for the first attribute that `assert` names and the spec
+    /// gives.
     pub attribute: Option<Name>,
 }
 
 impl Rule {
-    /// Returns true if it looks at other objects of the plan.
+    /// Returns true if the rule looks at other objects of the plan.
     pub fn sees_plan(&self) -> bool {
         let mut found = false;
         for expr in [&self.assert, &self.message].into_iter().chain(&self.help) {
@@ -539,10 +545,10 @@ impl Rule {
     }
 }
 
-/// On which changes a rule is checked.
+/// The changes that a rule is checked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleOn {
-    /// Whatever makes or changes an object, and in `validate` where it needs no `old`.
+    /// Creates, updates and replaces, and `validate` if the rule needs no `old`.
     Any,
     /// Creates, and the create of a replace.
     Create,

@@ -1,6 +1,6 @@
-//! Commands that a user may paste: what a shell would take apart is quoted.
+//! Commands that a user may paste into a shell: words that a shell would split or interpret are quoted.
 
-/// A word as a POSIX shell reads it back.
+/// Returns a word in the form that a POSIX shell reads back as one word.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -1,9 +1,9 @@
 //! Small maps and sets as sorted lists.
 //!
-//! A plan holds very many maps and sets of very few members. A tree reserves room for a dozen in
-//! each; a sorted list takes what its members take, and is quicker to walk and to copy. Adding in
-//! order is cheap, and so is [`FromIterator`] in any order; adding to a large one out of order is
-//! not, so whoever does that collects first.
+//! A plan holds very many maps and sets with very few members. A tree reserves room for a dozen members in
+//! each; a sorted list needs only the room of its members, and is faster to walk and to copy. Adding members
+//! in order is cheap, and so is [`FromIterator`] in any order. Adding to a large list out of order is
+//! expensive, so such code collects the members first.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -41,7 +41,7 @@ impl<K: Ord, V> Map<K, V> {
         self.find(key).ok().map(|index| &self.0[index].1)
     }
 
-    /// The value of a key, to be changed.
+    /// Returns the value of a key for a change.
     pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
@@ -68,14 +68,14 @@ impl<K: Ord, V> Map<K, V> {
         }
     }
 
-    /// Adds a key, unless it is there.
+    /// Adds a key, unless it exists already.
     pub fn insert_absent(&mut self, key: K, value: V) {
         if let Err(index) = self.find(&key) {
             self.0.insert(index, (key, value));
         }
     }
 
-    /// Takes a key out; returns the value that it had.
+    /// Removes a key; returns the value that it had.
     pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -126,7 +126,7 @@ impl<K, V> Map<K, V> {
         self.0.len()
     }
 
-    /// Returns true if there is none.
+    /// Returns true if there is no entry.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -154,7 +154,7 @@ impl<K, V> IntoIterator for Map<K, V> {
 }
 
 impl<K: Ord, V> FromIterator<(K, V)> for Map<K, V> {
-    /// Of entries with one key, the last one counts.
+    /// If several entries have one key, the last one counts.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut entries: Vec<(K, V)> = entries.into_iter().collect();
         if !entries.is_sorted_by(|a, b| a.0 < b.0) {
@@ -190,7 +190,7 @@ impl<K, V> Default for Map<K, V> {
 impl<K: Ord + Borrow<Q>, V, Q: Ord + ?Sized> Index<&Q> for Map<K, V> {
     type Output = V;
 
-    /// The value of a key that is known to be there.
+    /// Returns the value of a key that must exist.
     fn index(&self, key: &Q) -> &V {
         self.get(key).expect("the key is in the map")
     }
@@ -209,7 +209,7 @@ impl<K: Serialize, V: Serialize> Serialize for Map<K, V> {
 }
 
 impl<T: Ord + Clone> Set<T> {
-    /// Puts others in the places of members, as `new` says.
+    /// Replaces members by those that `new` has for them.
     pub fn replace(&mut self, new: &std::collections::BTreeMap<T, T>) {
         if self.iter().any(|member| new.contains_key(member)) {
             *self = self.iter().map(|member| new.get(member).unwrap_or(member).clone()).collect();
@@ -231,7 +231,7 @@ impl<T: Ord> Set<T> {
         self.0.binary_search_by(|own| own.borrow().cmp(member)).is_ok()
     }
 
-    /// Adds a member; says whether it is new.
+    /// Adds a member; returns true if it is new.
     pub fn insert(&mut self, member: T) -> bool {
         let place = match self.0.last() {
             // Members mostly come in order.
@@ -244,7 +244,7 @@ impl<T: Ord> Set<T> {
         place.is_err()
     }
 
-    /// Takes a member out; says whether it was one.
+    /// Removes a member; returns true if it was one.
     pub fn remove<Q: Ord + ?Sized>(&mut self, member: &Q) -> bool
     where
         T: Borrow<Q>,
@@ -268,7 +268,7 @@ impl<T> Set<T> {
         self.0.len()
     }
 
-    /// Returns true if there is none.
+    /// Returns true if there is no member.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

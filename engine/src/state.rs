@@ -1,8 +1,8 @@
-//! State: what the last run left behind, as a snapshot and the records since.
+//! The state: a snapshot of the objects that Plumb manages, and the records since.
 //!
-//! A [`Snapshot`] maps addresses to the objects that Plumb made or took over. It changes only by
-//! [`crate::journal`] records and by the few commands that edit it, each time as a whole new
-//! serial. Bytes, files and locks are the `state` crate's.
+//! A [`Snapshot`] maps addresses to the objects that Plumb made or took over. Only [`crate::journal`] records
+//! and the few commands that edit it change it; each change of a snapshot is a whole new serial. Bytes, files
+//! and locks belong to the `state` crate.
 
 mod objects;
 
@@ -21,23 +21,24 @@ pub use self::objects::{Location, Nonce, Object, ObjectId, OutputValue, Progress
 /// The state of one spec.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Drawn once, when the state is made: two states with one lineage are versions of one thing.
+    /// The random identity of the state, drawn once when the state is made: two states with the same lineage
+    /// are versions of one state.
     pub lineage: String,
-    /// Raised by one with each write.
+    /// The version number, which each write raises by one.
     pub serial: u64,
     /// The key of this lineage's fingerprints.
     pub seal_key: SealKey,
     /// The entry of each address.
     pub entries: BTreeMap<Address, Entry>,
-    /// Calls that began and whose outcome is not known.
+    /// The calls that began and whose outcome is unknown.
     #[serde(default, skip_serializing_if = "no_calls")]
     pub pending: Calls,
-    /// Nonces of creates that may have left more than the state names: what surfaces under one is
-    /// ours, inert and unwanted.
+    /// The nonces of creates that may have made more objects than the state names. An object that turns up
+    /// under one is a leftover of Plumb: inert and unwanted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watched: Vec<Watched>,
-    /// The objects of strangers that were taken over, by address. An address remembers it also when the
-    /// object is gone: the block that asked for it may stay in the spec.
+    /// The objects of others that were taken over, by address. The state keeps this even after the object is
+    /// gone, because the block that asked for it may stay in the spec.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub taken_over: BTreeMap<Address, Set<ObjectId>>,
     /// The outputs of the last finished run.
@@ -46,12 +47,12 @@ pub struct Snapshot {
     /// The number of the next call, across runs.
     #[serde(default)]
     pub next_call: u64,
-    /// The location of each provider instance in the last run. Empty in older states.
+    /// The service and account of each provider instance in the last run. Empty in older states.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub locations: BTreeMap<Name, Location>,
 }
 
-/// The name of the service that belongs to the folder of the spec, at whatever port it listens.
+/// The name of the service that belongs to the folder of the spec, whatever port it listens on.
 pub const LOCAL_SERVICE: &str = "local service";
 
 fn no_calls(calls: &Calls) -> bool {
@@ -59,7 +60,7 @@ fn no_calls(calls: &Calls) -> bool {
 }
 
 impl Snapshot {
-    /// The state of a spec that was never applied.
+    /// Returns the state of a spec that was never applied.
     pub fn new(lineage: String, seal_key: SealKey) -> Self {
         Self {
             lineage,
@@ -75,17 +76,18 @@ impl Snapshot {
         }
     }
 
-    /// Returns true if an address has taken over an object once, and nobody has let it go since.
+    /// Returns true if an address has taken over an object, and the object was not let go since.
     pub fn has_taken_over(&self, address: &Address, id: &ObjectId) -> bool {
         self.taken_over.get(address).is_some_and(|ids| ids.contains(id))
     }
 
-    /// The address that stands for an object, as its own or as one put aside.
+    /// Returns the address that stands for an object, as its current or a deposed one; none if no address
+    /// does.
     pub fn owner(&self, provider: &Name, ty: &Name, id: &ObjectId) -> Option<&Address> {
         self.owners(provider, ty, id).next()
     }
 
-    /// All addresses that stand for an object.
+    /// Returns all addresses that stand for an object.
     pub fn owners<'a>(
         &'a self,
         provider: &Name,
@@ -98,8 +100,8 @@ impl Snapshot {
         self.entries.iter().filter(owns).map(|(address, _)| address)
     }
 
-    /// The addresses for whose creates, under way or in doubt, a one-time name was drawn: one but for
-    /// accidents. What bears it is what that create made.
+    /// Returns the addresses whose creates, under way or in doubt, drew this one-time name: at most one,
+    /// except by accident. An object that has the name was made by that create.
     pub fn named_in_doubt<'a>(
         &'a self,
         provider: &Name,
@@ -114,7 +116,7 @@ impl Snapshot {
         started.filter(names_it).map(|started| &started.address)
     }
 
-    /// All objects that it knows, with the addresses that stand for them.
+    /// Returns all objects of the state, with the addresses that stand for them.
     pub fn objects(&self) -> impl Iterator<Item = (&Address, Which<'_>)> {
         self.entries.iter().flat_map(|(address, entry)| {
             let which = |object| Which::new(&entry.provider, &address.block.ty, object);
@@ -124,20 +126,20 @@ impl Snapshot {
     }
 }
 
-/// The object of the world that an id stands for: an API may count the objects of each type, and each
-/// account, from one.
+/// The key of an object in the world. An id alone is not enough: an API may count the objects of each type,
+/// and of each account, from one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Which<'a> {
-    /// The provider instance that manages it.
+    /// The provider instance that manages the object.
     pub provider: &'a Name,
-    /// Its type.
+    /// The type of the object.
     pub ty: &'a Name,
-    /// Its id there.
+    /// The id of the object at the provider instance.
     pub id: &'a ObjectId,
 }
 
 impl<'a> Which<'a> {
-    /// The object of this id, of a type, at a provider instance.
+    /// Returns the key of the object with this id, of a type, at a provider instance.
     pub fn new(provider: &'a Name, ty: &'a Name, id: &'a ObjectId) -> Self {
         Self { provider, ty, id }
     }
@@ -146,60 +148,60 @@ impl<'a> Which<'a> {
 /// The objects of one address.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The provider instance that manages it.
+    /// The provider instance that manages the objects.
     pub provider: Name,
-    /// The object, unless only deposed ones are left.
+    /// The current object; none if only deposed ones are left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<Object>,
     /// Objects that a replace put aside and has not deleted yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deposed: Vec<Object>,
-    /// The addresses that the last applied spec made it depend on.
+    /// The addresses that the address depended on in the last applied spec.
     #[serde(default, skip_serializing_if = "Set::is_empty")]
     pub dependencies: Set<Address>,
 }
 
 impl Entry {
-    /// An entry that no object belongs to yet.
+    /// Returns an entry without any object.
     pub fn without_object(provider: Name) -> Self {
         Self { provider, current: None, deposed: Vec::new(), dependencies: Set::new() }
     }
 }
 
-/// A nonce under which more may surface: its create was given up, or made its object and may have
+/// A nonce under which another object may turn up: its create was given up, or made its object and may have
 /// been executed twice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Watched {
     /// The nonce.
     pub nonce: Nonce,
-    /// The provider instance whose lists to look at.
+    /// The provider instance whose lists are searched.
     pub provider: Name,
-    /// See `provider`.
+    /// The type whose lists are searched.
     #[serde(rename = "type")]
     pub ty: Name,
-    /// For which address it was drawn.
+    /// The address for which the nonce was drawn.
     pub address: Address,
-    /// The fingerprint of the account that its create went to: what another one lists says little of it. None
-    /// where the provider has no account, and in older states.
+    /// The fingerprint of the account that the create went to: the lists of another account prove little
+    /// about it. None if the provider has no account, and in older states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Fingerprint>,
-    /// Since when it is watched, in milliseconds since 1970: when the create was given up, or, if it was
-    /// answered, when it was sent.
+    /// The start of the watch, in milliseconds since 1970: the time when the create was given up or, if it
+    /// was answered, the time when it was sent.
     pub since_ms: u64,
-    /// True if the create was answered: it made its object, or was refused. What else bears the nonce
-    /// is another execution, which does not take long to show.
+    /// True if the create was answered: it made its object, or was refused. Another object with the nonce
+    /// comes from a second execution, which turns up soon.
     #[serde(rename = "made", default, skip_serializing_if = "std::ops::Not::not")]
     pub answered: bool,
-    /// The objects that somebody let go of while they bore it: they are left alone.
+    /// The objects that a person let go of while they had the nonce: they are left alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub let_go: Vec<ObjectId>,
-    /// The places in the object whose values the spec calls secret, beside those of the type.
+    /// The sensitive places of the object by the spec, in addition to those of the type.
     #[serde(default, skip_serializing_if = "Paths::is_empty")]
     pub sensitive: Paths,
 }
 
 impl Watched {
-    /// Watches the nonce of a create.
+    /// Returns the watch for the nonce of a create.
     pub fn of(started: &Started, nonce: Nonce, since_ms: u64, answered: bool) -> Self {
         Self {
             nonce,
@@ -214,18 +216,19 @@ impl Watched {
         }
     }
 
-    /// For how long the nonce of a create that was answered is watched, in milliseconds: an hour. A
-    /// server that executes a request twice has done so long before.
+    /// The time for which the nonce of an answered create is watched, in milliseconds: one hour. A server
+    /// that executes a request twice has done so long before.
     pub const ANSWERED_MS: u64 = 60 * 60 * 1000;
-    /// For how long a create that was given up is looked for, in milliseconds: 30 days.
+    /// The time for which a create that was given up is looked for, in milliseconds: 30 days.
     pub const GIVEN_UP_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 
-    /// For how much longer it is watched while only another account than its own can be looked at, in
-    /// milliseconds: 30 days. Where keys live for a run each has an account of its own, so there is an end to it.
+    /// The additional time for which a nonce is watched while only another account than its own can be looked
+    /// at, in milliseconds: 30 days. If keys live for one run, each run has its own account, so the watch
+    /// must end.
     pub const ELSEWHERE_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 
-    /// Returns true if what has not surfaced by now, in the account that is looked at, will not. Only a look at
-    /// the lists tells whether it has.
+    /// Returns true if an object that has not turned up by now, in the account that is looked at, will not.
+    /// Only a look at the lists shows if one has turned up.
     pub fn is_over(&self, account: Option<&Fingerprint>, now_ms: u64) -> bool {
         let is_elsewhere = self.account.is_some() && self.account.as_ref() != account;
         let own_ms = if self.answered { Self::ANSWERED_MS } else { Self::GIVEN_UP_MS };

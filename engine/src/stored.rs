@@ -1,10 +1,10 @@
-//! Values at rest: what may leave the process, in the state, the journal and plan files.
+//! Values at rest: the form of values that leave the process, in the state, the journal and plan files.
 //!
-//! A stored value is plain JSON with `null` where something cannot stand in clear, and beside it
-//! the fingerprints of what was sealed and the residuals of what is unknown, by path. There is no
-//! marker inside the JSON, so no text of a user can be taken for one. Sealing happens in
-//! [`seal`]; storing something that is marked sensitive without sealing it first is impossible,
-//! because [`Stored::new`] takes the sensitive places and seals them itself.
+//! A stored value is plain JSON, with `null` for parts that cannot stand in clear. Beside it are the
+//! fingerprints of the sealed parts and the residuals of the unknown parts, by path. There is no marker
+//! inside the JSON, so no text of a user can be mistaken for one. Sealing happens in [`seal`]. Storing a
+//! sensitive part without sealing it is impossible, because [`Stored::new`] takes the sensitive places and
+//! seals them itself.
 
 mod known_secrets;
 mod plain;
@@ -27,7 +27,7 @@ use crate::value::{Attributes, Datum, Path, Paths, Sealed, Segment, Value};
 /// A value at rest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stored {
-    /// The JSON of it: with null in the places below, and lists for sets.
+    /// The JSON of the value, with null in the places below, and lists for sets.
     #[serde(with = "plain")]
     pub json: Value,
     /// The sealed parts, by place, in order.
@@ -62,7 +62,7 @@ pub struct UnknownAt {
     pub residual: String,
 }
 
-/// The reason why a stored value cannot be read back.
+/// The reason that a stored value cannot be read back.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("a stored value is damaged at {path}: {reason}")]
 pub struct DamagedValue {
@@ -77,7 +77,7 @@ impl Default for Stored {
 }
 
 impl Stored {
-    /// Prepares a datum for storing: seals what is sensitive, then takes it apart.
+    /// Prepares a datum for storing: seals its sensitive parts, then takes it apart.
     pub fn new(datum: &Datum, key: &SealKey) -> Self {
         Self::of_sealed(&seal(&datum.value, &datum.sensitive, key))
     }
@@ -90,7 +90,7 @@ impl Stored {
     }
 
     fn take(&mut self, value: &Value, path: &Path) -> Value {
-        // Most values are what JSON can say, and shared as they are.
+        // Most values are plain JSON, and shared without a copy.
         if plain::is_plain(value) {
             return value.clone();
         }
@@ -125,8 +125,8 @@ impl Stored {
         }
     }
 
-    /// Puts the value together again. Lists that a schema calls sets become sets when the caller
-    /// converts the value to its type.
+    /// Puts the value together again. A list becomes a set only when the caller converts the value to its
+    /// type.
     pub fn value(&self) -> Result<Value, DamagedValue> {
         let mut value = self.json.clone();
         for at in &self.sealed {
@@ -167,9 +167,9 @@ fn put(value: &mut Value, path: &Path, part: &Value) -> Result<(), DamagedValue>
     Ok(())
 }
 
-/// Replaces what stands in the sensitive places by sealed values. Null and unknown parts stay:
-/// they tell nothing. A set with a sensitive place in it is sealed as a whole: a place that was
-/// given before the set was sorted, or filled, is another item's now.
+/// Replaces the parts in the sensitive places by sealed values. Null and unknown parts stay, because they
+/// reveal nothing. A set with a sensitive place inside is sealed as a whole: if the place was given before
+/// the set was sorted or filled, it may belong to another item now.
 pub fn seal(value: &Value, sensitive: &Paths, key: &SealKey) -> Value {
     let mut sealed = value.clone();
     for path in sensitive.iter() {
@@ -196,7 +196,7 @@ pub fn seal_attributes(attributes: &Attributes, sensitive: &Paths, key: &SealKey
 fn seal_part(part: &Value, key: &SealKey) -> Value {
     match part {
         Value::Null | Value::Unknown(_) | Value::Sealed(_) => part.clone(),
-        // A part that is only partly known is sealed item by item.
+        // A part that is known only in part is sealed item by item.
         Value::Map(entries) if !part.is_known() || part.holds_sealed() => Value::map(
             entries.iter().map(|(name, item)| (name.clone(), seal_part(item, key))).collect(),
         ),
@@ -213,7 +213,7 @@ fn seal_part(part: &Value, key: &SealKey) -> Value {
     }
 }
 
-/// The value that plain JSON stands for. Numbers that are too large for 64 bits become floats.
+/// Returns the value of plain JSON. Numbers that are too large for 64 bits become floats.
 pub fn from_json(json: &serde_json::Value) -> Value {
     match json {
         serde_json::Value::Null => Value::Null,
@@ -233,8 +233,8 @@ pub fn from_json(json: &serde_json::Value) -> Value {
     }
 }
 
-/// The JSON of a known value that holds nothing sealed, in clear. For what is sent to an API and
-/// for values that are not sensitive; unknown and sealed parts become `null`.
+/// Returns the JSON of a known value without sealed parts, in clear. For values that are sent to an API, and
+/// for values that are not sensitive. Unknown and sealed parts become `null`.
 pub fn to_json(value: &Value) -> serde_json::Value {
     match value {
         Value::Null | Value::Unknown(_) | Value::Sealed(_) => serde_json::Value::Null,
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use crate::plan::agree;
 
-    /// Keys may be the secret.
+    /// A sealed value with secret keys leaves none of them in the JSON.
     #[test]
     fn the_names_in_a_sealed_value_do_not_reach_the_json() {
         let key = SealKey::from_random([7; 32]);
@@ -302,7 +302,7 @@ mod tests {
         })
     }
 
-    /// A value as a spec gives one: with lists for sets, and texts that are secret or not.
+    /// Returns a value as a spec gives it: with lists for sets, and with secret and other texts.
     fn written(ty: &Type) -> BoxedStrategy<Value> {
         match ty {
             Type::List(item) | Type::Set(item) => {
@@ -335,7 +335,7 @@ mod tests {
     }
 
     proptest! {
-        /// A list that becomes a set is sorted: a place in it is another item's afterwards.
+        /// A conversion that turns a list into a set, and so sorts it, leaves no secret in clear.
         #[test]
         fn no_conversion_moves_a_secret_out_of_its_place(
             (ty, value) in types().prop_flat_map(|ty| {
@@ -347,7 +347,7 @@ mod tests {
             let mut sensitive = Paths::none();
             secrets(&value, &Path::root(), &mut sensitive);
             let converted = Datum { value, sensitive: sensitive.clone() }.convert(&ty).unwrap();
-            // Places that a state has from before it was converted, too.
+            // The places may also come from a state that recorded them before the conversion.
             let recorded = Datum { value: converted.value.clone(), sensitive };
             for datum in [&converted, &recorded] {
                 let stored = Stored::new(datum, &key);

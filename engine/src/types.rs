@@ -1,6 +1,6 @@
-//! Static types: what the schemas promise and the type checker proves.
+//! Static types: the types that schemas promise and the type checker proves.
 //!
-//! Not values: those are in [`crate::value`]. `any` is the only dynamic type.
+//! Values are in [`crate::value`]. `any` is the only dynamic type.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::address::Name;
 /// The type of a value or an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// Anything; checked when the value becomes known.
+    /// Any type; checked when the value becomes known.
     Any,
     /// The type of `null` alone; fits every type.
     Null,
@@ -57,7 +57,8 @@ impl Type {
         Self::Map(Box::new(item))
     }
 
-    /// Returns how an expression of this type becomes one of another, for people.
+    /// Returns the way to convert an expression of this type to another type, for people; none if there is
+    /// none.
     pub(crate) fn conversion_to(&self, want: &Type) -> Option<&'static str> {
         match (self, want) {
             (Self::Integer | Self::Number | Self::Boolean, Self::String) => {
@@ -72,8 +73,8 @@ impl Type {
         }
     }
 
-    /// The type that an empty list or table may be meant to have, where the type is that of a value with one in it:
-    /// nothing tells what it may hold, so nothing fits but what is empty, too.
+    /// Returns the type that an empty list or table should be given, if this is the type of a value with an
+    /// empty collection: such a type fits only other empty collections. None if there is no empty collection.
     pub fn spelled_out(&self) -> Option<Type> {
         match self {
             Self::List(item) if **item == Self::Null => Some(Self::list(Self::String)),
@@ -92,13 +93,13 @@ impl Type {
         }
     }
 
-    /// Returns true if a value of type `self` may stand where `target` is wanted, with the
-    /// conversions that [`crate::value::Value::convert`] does: integer to number, list to set and
-    /// back, object to map. An `any` fits statically and is checked when it becomes known.
+    /// Returns true if a value of type `self` may stand in place of `target`, with the conversions that
+    /// [`crate::value::Value::convert`] does: integer to number, list to set and back, object to map. An
+    /// `any` fits statically and is checked when its value becomes known.
     pub fn fits(&self, target: &Type) -> bool {
         match (self, target) {
             (_, Self::Any) | (Self::Any | Self::Null, _) => true,
-            // An integral float fits an integer; whether it is integral shows with the value.
+            // A float may fit an integer; only its value shows that.
             (Self::Integer | Self::Number, Self::Number | Self::Integer) => true,
             (Self::List(a) | Self::Set(a), Self::List(b) | Self::Set(b))
             | (Self::Map(a), Self::Map(b)) => a.fits(b),
@@ -115,8 +116,8 @@ impl Type {
         }
     }
 
-    /// The type without the names of attributes, which come from a value and may be secret: what has them
-    /// is a map.
+    /// Returns the type without the names of attributes, which come from a value and may be secret: an object
+    /// type becomes a map type.
     #[must_use]
     pub fn nameless(&self) -> Type {
         match self {
@@ -131,7 +132,7 @@ impl Type {
         }
     }
 
-    /// The narrowest type that both fit: the type of a conditional or of a list of the two.
+    /// Returns the narrowest type that both fit: the type of a conditional or of a list with both.
     #[must_use]
     pub fn unify(&self, other: &Type) -> Type {
         match (self, other) {
@@ -172,8 +173,8 @@ impl fmt::Display for Type {
     }
 }
 
-/// A name of an object's attribute, in quotes where it would not read back as it is: the keys of a map
-/// may be any text.
+/// The name of an object's attribute, in quotes if it would not read back otherwise: the keys of a map may be
+/// any text.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
@@ -187,14 +188,14 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// The reason why a text names no type.
+/// The reason that a text names no type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a type: write string, integer, number, boolean, any, list(…), set(…), map(…) or object{{name = type, other? = type}}"
 )]
 pub struct TypeError(String);
 
-/// The depth to which types may be nested in a text: as deep as values may, and a little more.
+/// The depth to which types may be nested in a text: slightly more than the depth of values.
 const DEPTH_MAX: usize = 256;
 
 impl std::str::FromStr for Type {
@@ -202,7 +203,7 @@ impl std::str::FromStr for Type {
 
     /// Reads the text that `Display` prints.
     fn from_str(text: &str) -> Result<Self, TypeError> {
-        // A text may be of any length, and so its error shows only the beginning.
+        // A text may be of any length, so the error shows only its beginning.
         let shown = || text.chars().take(200).collect();
         read(text, DEPTH_MAX).ok_or_else(|| TypeError(shown()))
     }
@@ -241,7 +242,7 @@ fn read(text: &str, depth_left: usize) -> Option<Type> {
     Some(Type::Object(fields))
 }
 
-/// The name at the beginning, and what comes after it.
+/// Returns the name at the beginning, and the rest of the text.
 fn read_name(text: &str) -> Option<(Name, &str)> {
     if text.starts_with('"') {
         let mut texts = serde_json::Deserializer::from_str(text).into_iter::<String>();
@@ -254,7 +255,7 @@ fn read_name(text: &str) -> Option<(Name, &str)> {
     is_one.then(|| (name.into(), &text[end..]))
 }
 
-/// Splits at the commas that stand in no bracket and in no quotes.
+/// Splits at the commas outside brackets and quotes.
 fn split_top(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0_usize, 0);
     let (mut quoted, mut escaped) = (false, false);
@@ -295,7 +296,7 @@ mod tests {
         ] {
             assert_eq!(ty(text).to_string(), text);
         }
-        // Maps have any keys, and as many as one likes.
+        // The keys of maps may be any text, and there may be any number of them.
         for name in ["a, b=c}", "q?", "", " ", "\"", "\\", "é", "a\nb", "x(", "{", "=", "\0", "a?b"]
         {
             let field = Field { ty: Type::list(Type::String), optional: name.len() % 2 == 0 };

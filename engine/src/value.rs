@@ -1,12 +1,13 @@
-//! Values: what attributes hold, known or not yet known.
+//! Values of attributes, known or not yet known.
 //!
-//! A value that only an apply will know is [`Value::Unknown`] and carries its residual: the
-//! expression with everything known folded in. A secret that was stored is [`Value::Sealed`]: a
-//! type and a keyed fingerprint, nothing else, so nothing can print it. A secret that is still in
-//! memory is an ordinary value with a sensitive path beside it ([`Datum`]).
+//! A value that only an apply will know is [`Value::Unknown`] and carries its residual: the expression with
+//! all known values filled in. A secret that was stored is [`Value::Sealed`]: only a type and a keyed
+//! fingerprint, so nothing can print it. A secret that is still in memory is an ordinary value with a
+//! sensitive path beside it ([`Datum`]).
 //!
-//! `Value` implements no `Serialize`: what leaves the process goes through [`crate::stored`], which
-//! seals first. An object and a map are one variant, [`Value::Map`]; their types tell them apart.
+//! `Value` does not implement `Serialize`: every value that leaves the process goes through
+//! [`crate::stored`], which seals first. An object and a map are one variant, [`Value::Map`]; only their
+//! types differ.
 
 mod path;
 
@@ -25,7 +26,7 @@ use crate::types::Type;
 /// A value. Collections are shared, so a clone is cheap.
 #[derive(Clone, PartialEq)]
 pub enum Value {
-    /// No value.
+    /// The absence of a value.
     Null,
     /// `true` or `false`.
     Bool(bool),
@@ -37,11 +38,11 @@ pub enum Value {
     String(Arc<str>),
     /// Values in order.
     List(Arc<Vec<Value>>),
-    /// Values without order: kept sorted by [`Value::order`], each once.
+    /// Values without order, each once; sorted by [`Value::order`].
     Set(Arc<Vec<Value>>),
     /// Values by key: a map or an object.
     Map(Arc<Attributes>),
-    /// Known only during apply.
+    /// A value that is known only during apply.
     Unknown(Arc<Unknown>),
     /// A secret of which only the fingerprint was kept.
     Sealed(Arc<Sealed>),
@@ -53,18 +54,18 @@ pub type Attributes = sorted::Map<Name, Value>;
 /// The type and the expression of a value that only apply will know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unknown {
-    /// Its type.
+    /// The type of the value.
     pub ty: Type,
-    /// The expression by which apply computes it; its references are to objects that the plan makes or changes.
+    /// The expression by which apply computes the value; it refers to objects that the plan makes or changes.
     pub residual: Expr,
 }
 
-/// The part of a secret that is kept.
+/// The part of a secret that is kept: its type and fingerprint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sealed {
-    /// Its type.
+    /// The type of the secret.
     pub ty: Type,
-    /// Equal for equal values under one lineage's key, and telling nothing without it.
+    /// The fingerprint: equal for equal values under one lineage's key, and useless without the key.
     pub fingerprint: Fingerprint,
 }
 
@@ -101,11 +102,11 @@ impl Value {
         if let Self::String(text) = self { Some(text) } else { None }
     }
 
-    /// The whole number, if it is one (an integral float counts).
+    /// Returns the whole number, if it is one (a float without a fraction counts).
     pub fn as_integer(&self) -> Option<i64> {
         match self {
             Self::Integer(number) => Some(*number),
-            // 2^53: beyond it a float does not tell one whole number from the next.
+            // 2^53: beyond it, neighbouring whole numbers have the same float.
             #[expect(clippy::cast_possible_truncation, reason = "bounded and integral")]
             Self::Float(number) if number.fract() == 0.0 && number.abs() < 9.0e15 => {
                 Some(*number as i64)
@@ -175,7 +176,7 @@ impl Value {
         }
     }
 
-    /// A total order over values, for sets and sorted output. Not an order users see.
+    /// Compares values by a total order, for sets and sorted output. Users do not see this order.
     pub fn order(&self, other: &Value) -> Ordering {
         let rank = |value: &Value| match value {
             Self::Null => 0,
@@ -218,17 +219,17 @@ impl Value {
         }
     }
 
-    /// Returns true if two known values mean the same: `1` and `1.0` do, a list and a set with the
-    /// same items in the same order do not.
+    /// Returns true if two known values mean the same. `1` and `1.0` do; a list and a set with the same items
+    /// in the same order do not.
     pub fn same(&self, other: &Value) -> bool {
         self.order(other) == Ordering::Equal
     }
 
-    /// Turns a known value into one of type `ty`, or says where it does not fit.
+    /// Converts a known value to type `ty`; returns a misfit if a part does not fit.
     ///
-    /// Unknown and sealed parts pass when their types fit. Conversions: integral float to integer,
-    /// list to set and back, never text to number or back. What is of any type has lists for sets, as JSON has:
-    /// nothing would tell afterwards which it was.
+    /// Unknown and sealed parts pass if their types fit. Conversions: a float without a fraction to an
+    /// integer, list to set and back; never text to number or back. A value of type any has lists for sets,
+    /// as JSON has, because JSON would not show afterwards which one it was.
     pub fn convert(&self, ty: &Type) -> Result<Value, Misfit> {
         match (self, ty) {
             (_, Type::Any) => Ok(self.without_sets()),
@@ -293,12 +294,12 @@ impl Value {
         }
     }
 
-    /// The part at `path`, or none where there is nothing.
+    /// Returns the part at `path`; none if there is no such part.
     pub fn at(&self, path: &Path) -> Option<&Value> {
         path.0.iter().try_fold(self, Self::step)
     }
 
-    /// The part one step further, or none where there is nothing.
+    /// Returns the part one step further; none if there is no such part.
     fn step(&self, segment: &Segment) -> Option<&Value> {
         match (self, segment) {
             (Self::Map(entries), Segment::Key(key)) => entries.get(key),
@@ -307,7 +308,7 @@ impl Value {
         }
     }
 
-    /// Replaces the part at `path` by what `change` makes of it; does nothing where there is none.
+    /// Replaces the part at `path` by the result of `change`; does nothing if there is no such part.
     pub fn change_at(&mut self, path: &[Segment], change: &mut dyn FnMut(&Value) -> Value) {
         let Some((first, rest)) = path.split_first() else {
             *self = change(self);
@@ -346,7 +347,7 @@ fn order_all<'a>(
     }
 }
 
-/// An unknown `any` takes the wanted type; every other keeps its own.
+/// Returns the wanted type for an unknown `any`; any other type stays.
 fn narrow(have: &Type, want: &Type) -> Type {
     if *have == Type::Any { want.clone() } else { have.clone() }
 }
@@ -380,8 +381,8 @@ fn convert_object(
     }
 }
 
-/// A value that does not fit a type: the place and the reason. Names no values: they may be secret. So may a key, which
-/// stands in the place alone.
+/// A value that does not fit a type: the place and the reason. The reason contains no values, because they
+/// may be secret. A key may be secret, too; it appears only in the place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Misfit {
     /// The place in the value.
@@ -396,7 +397,7 @@ impl Misfit {
         Self { path: Path::root(), message: format!("expected {ty}, found {found}") }
     }
 
-    /// The words for people, without the place where the value is `secret`.
+    /// Returns the words for people, without the place if the value is `secret`.
     pub fn shown(&self, secret: bool) -> String {
         if secret { self.message.clone() } else { self.to_string() }
     }
@@ -416,7 +417,7 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// Shows the shape; used by tests and assertions, never shown to users.
+/// Shows the shape of a value, for tests and assertions; never shown to users.
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -434,10 +435,10 @@ impl fmt::Debug for Value {
     }
 }
 
-/// A value and its sensitive places, which flow through every operation.
+/// A value and its sensitive places. Every operation on values passes the places on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Datum {
-    /// The value, in clear where it is known.
+    /// The value, in clear if it is known.
     pub value: Value,
     /// Its sensitive places.
     pub sensitive: Paths,
@@ -454,8 +455,8 @@ impl Datum {
         Self { value, sensitive: Paths::whole() }
     }
 
-    /// The same as one of type `ty`, as [`Value::convert`] makes it. The items of a set have no place of
-    /// their own, so where one of them is sensitive, the set is.
+    /// Returns the datum converted to type `ty`, as [`Value::convert`] does it. The items of a set have no
+    /// places of their own, so if one of them is sensitive, the whole set is.
     pub fn convert(&self, ty: &Type) -> Result<Self, Misfit> {
         let value = self.value.convert(ty)?;
         let sensitive = self.sensitive.around_sets(&value);

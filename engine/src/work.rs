@@ -1,7 +1,7 @@
-//! Work in parts that need nothing of each other.
+//! Work in independent parts.
 //!
-//! The engine has no threads. Where much work falls into parts, it asks its caller to have them
-//! done, at once or one after the other: what comes of it is the same.
+//! The engine has no threads. If much work falls into parts, it asks its caller to do them, in parallel or
+//! one after the other; the result is the same.
 
 use std::sync::OnceLock;
 
@@ -21,7 +21,7 @@ impl Workers for InTurn {
     }
 }
 
-/// Makes something of each part, and returns all of it in the order of the parts.
+/// Computes a result for each part, and returns the results in the order of the parts.
 pub(crate) fn map<T: Send + Sync>(
     workers: &dyn Workers,
     parts: usize,

@@ -1,7 +1,7 @@
-//! The views of a plan's changes and steps, each made when a renderer comes to it.
+//! The views of a plan's changes and steps, each made when a renderer needs it.
 //!
-//! A view takes several times the memory of what it shows. Renderers look at one after the other,
-//! so there is never more than one that is needed.
+//! A view needs several times the memory of the change that it shows. Renderers look at one view after the
+//! other, so no more than the needed ones exist at a time.
 
 use std::borrow::Cow;
 
@@ -14,12 +14,12 @@ use serde::{Serialize, Serializer};
 use crate::shown::Object;
 use crate::view::{ChangeView, StepView, Units, change_view, step_view, units_of};
 
-/// The views of the changes of a plan, without those that do nothing.
+/// The views of the changes of a plan, without no-ops.
 #[derive(Clone, Debug)]
 pub struct Changes<'a> {
-    /// The plan that they are made from; none where there never was a plan.
+    /// The plan that the views are made from; none if no plan could be made.
     of_plan: Option<OfPlan<'a>>,
-    /// All of them, where somebody changed them: these count then.
+    /// All views, if somebody changed them: these count then. Else none.
     whole: Option<Vec<ChangeView>>,
 }
 
@@ -29,12 +29,12 @@ struct OfPlan<'a> {
     plan: &'a Plan,
     sources: &'a Sources,
     units: Option<&'a Units>,
-    /// The changes that do something, each with its first step that makes or removes an object.
+    /// The changes that are no no-ops, each with its first step that makes or removes an object.
     shown: Vec<(usize, Option<Operation>)>,
 }
 
 impl<'a> Changes<'a> {
-    /// The views of the changes of a plan.
+    /// Returns the views of the changes of a plan.
     pub fn of_plan(plan: &'a Plan, sources: &'a Sources) -> Self {
         let mut first = vec![None; plan.changes.len()];
         for step in &plan.steps {
@@ -54,7 +54,7 @@ impl<'a> Changes<'a> {
         Self { of_plan: Some(OfPlan { plan, sources, units: None, shown }), whole: None }
     }
 
-    /// With the units of numbers.
+    /// Sets the units of numbers.
     #[must_use]
     pub fn with_units(mut self, units: &'a Units) -> Self {
         if let Some(of_plan) = &mut self.of_plan {
@@ -72,42 +72,42 @@ impl<'a> Changes<'a> {
         }
     }
 
-    /// Says whether there is none.
+    /// Returns true if there is no change.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The views, by address.
+    /// Returns the views, by address.
     pub fn iter(&self) -> impl Iterator<Item = Cow<'_, ChangeView>> {
         self.iter_from(0)
     }
 
-    /// The views from the one at `from` on.
+    /// Returns the views from the one at `from` on.
     pub(crate) fn iter_from(&self, from: usize) -> impl Iterator<Item = Cow<'_, ChangeView>> {
         (from..self.len()).filter_map(|at| self.at(at))
     }
 
-    /// The views of the changes of the instances of a block.
+    /// Returns the views of the changes of the instances of a block.
     pub fn of_block(&self, block: &Block) -> impl Iterator<Item = Cow<'_, ChangeView>> {
         let of_block = |change: &Change| change.address.block == *block;
         let changes = self.of_plan.iter().flat_map(OfPlan::changes).enumerate();
         changes.filter(move |(_, it)| of_block(it)).filter_map(|(at, _)| self.at(at))
     }
 
-    /// The views of the changes with one of these actions; no others are made.
+    /// Returns the views of the changes with one of these actions; no other views are made.
     pub(crate) fn of(&self, actions: &[Action]) -> impl Iterator<Item = Cow<'_, ChangeView>> {
         let wanted = |at: &usize| self.action(*at).is_some_and(|action| actions.contains(&action));
         (0..self.len()).filter(wanted).filter_map(|at| self.at(at))
     }
 
-    /// The address and the loss of each that loses something.
+    /// Returns the address and the loss of each change that loses something.
     pub(crate) fn losses(&self) -> Vec<(String, String)> {
         if let Some(views) = &self.whole {
             let lost = |view: &ChangeView| Some((view.address.clone(), view.loss.clone()?));
             return views.iter().filter_map(lost).collect();
         }
         let changes = self.of_plan.iter().flat_map(OfPlan::changes);
-        // Few lose something, so the address is written out only then.
+        // Few changes lose something, so the address is written as text only then.
         let lost = |change: &Change| {
             let loss = change.loss.clone()?;
             Some((change.address.to_string(), loss))
@@ -115,7 +115,7 @@ impl<'a> Changes<'a> {
         changes.filter_map(lost).collect()
     }
 
-    /// All the views at once, to be changed.
+    /// Returns all views at once, for changes to them.
     pub fn to_mut(&mut self) -> &mut Vec<ChangeView> {
         let of_plan = &self.of_plan;
         self.whole.get_or_insert_with(|| {
@@ -178,7 +178,7 @@ impl Serialize for Changes<'_> {
 pub struct Steps<'a>(pub(crate) &'a [Step]);
 
 impl Steps<'_> {
-    /// The views, in the order of the program.
+    /// Returns the views, in the order of the program.
     pub fn iter(&self) -> impl Iterator<Item = StepView> {
         self.0.iter().map(step_view)
     }
@@ -188,7 +188,7 @@ impl Steps<'_> {
         self.0.len()
     }
 
-    /// Says whether there is none.
+    /// Returns true if there is no step.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

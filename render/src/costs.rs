@@ -15,20 +15,20 @@ use crate::safe;
 pub struct CostView {
     /// The currency.
     pub currency: Name,
-    /// The cost of what is there now.
+    /// The cost of the objects that exist now.
     pub before: EstimateView,
-    /// The cost of what is there afterwards.
+    /// The cost of the objects that exist after the plan.
     pub after: EstimateView,
 }
 
 /// An estimated cost for an hour.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EstimateView {
-    /// The least.
+    /// The lowest cost.
     pub hourly_min: f64,
-    /// The most.
+    /// The highest cost.
     pub hourly_max: f64,
-    /// The number of objects with a cost that is not known.
+    /// The number of objects whose cost is not known.
     pub unknown: usize,
     #[serde(skip)]
     exact: Estimate,
@@ -52,7 +52,7 @@ fn number(parts: u64) -> f64 {
 }
 
 impl CostView {
-    /// The cost of one object: `7.00 → 14.00 USD a month`. None where nothing about it changes.
+    /// Returns the cost of one object: `7.00 → 14.00 USD a month`; none if it does not change.
     pub(crate) fn of_object(&self) -> Option<String> {
         let (before, after) = (self.before.exact, self.after.exact);
         if before == after {
@@ -68,7 +68,7 @@ impl CostView {
         Some(safe::text(&format!("costs {sides} {} a month", self.currency)))
     }
 
-    /// The cost of a plan, in a line: `Cost: 7.00 → 14.00 USD a month (0.0096 → 0.0192 an hour).`
+    /// Returns the cost of a plan, in a line: `Cost: 7.00 → 14.00 USD a month (0.0096 → 0.0192 an hour).`
     pub(crate) fn of_plan(&self) -> String {
         let (before, after) = (self.before.exact, self.after.exact);
         let mut text = if (before.min, before.max) == (after.min, after.max) {
@@ -92,12 +92,12 @@ impl CostView {
     }
 }
 
-/// A month's amount, with two digits behind the point.
+/// Returns the amount for a month, with two digits after the point.
 fn month(estimate: Estimate) -> String {
     range(estimate, |parts| decimal(u128::from(parts) * u128::from(MONTH_HOURS), 2))
 }
 
-/// An hour's amount, with four digits behind the point.
+/// Returns the amount for an hour, with four digits after the point.
 fn hour(estimate: Estimate) -> String {
     range(estimate, |parts| decimal(u128::from(parts), 4))
 }
@@ -109,7 +109,7 @@ fn range(estimate: Estimate, text: impl Fn(u64) -> String) -> String {
     format!("{}–{}", text(estimate.min), text(estimate.max))
 }
 
-/// A number of parts as a decimal number, rounded.
+/// Returns a number of parts as a decimal number, rounded.
 fn decimal(parts: u128, digits: u32) -> String {
     let scale = 10_u128.pow(digits);
     let rounded = (parts * scale + u128::from(PARTS) / 2) / u128::from(PARTS);

@@ -1,7 +1,7 @@
-//! Diagnostics: in the manner of rustc for people, and as JSON.
+//! Diagnostics: in the style of rustc for people, and as JSON.
 //!
-//! A report shows the words underlined in a window of a few lines, never the whole file: showing
-//! one line of a spec of many megabytes costs no more than of a small one.
+//! A report shows the underlined words in a window of a few lines, never the whole file. So one line of a
+//! spec of many megabytes costs no more to show than one of a small spec.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::paint::Colour;
 use crate::safe;
 use crate::view::{Place, place};
 
-/// The number of diagnostics that are shown; the rest is counted.
+/// The number of diagnostics that are shown; the others are only counted.
 pub const SHOWN_MAX: usize = 50;
 /// The number of bytes of a line that are shown.
 const LINE_MAX: usize = 240;
@@ -24,21 +24,21 @@ const LINES_MAX: usize = 6;
 /// The longest summary, detail or help, in characters.
 const TEXT_MAX: usize = 4_000;
 
-/// A diagnostic as it may be shown.
+/// A diagnostic in a form that may be shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DiagnosticView {
     /// `error`, `warning` or `note`.
     pub severity: &'static str,
     /// The message.
     pub summary: String,
-    /// The explanation: the sentences of a report, else the text under its words.
+    /// The explanation: the detail of the diagnostic, or else the text under its words.
     pub detail: Option<String>,
-    /// The text under the words at its place.
+    /// The text under the underlined words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The resource that it is about.
+    /// The resource that the diagnostic is about; none if it is about no resource.
     pub address: Option<String>,
-    /// Its place.
+    /// The place of the underlined words.
     #[serde(flatten)]
     pub place: Place,
     /// The advice.
@@ -54,17 +54,17 @@ pub struct RelatedView {
     /// The place.
     #[serde(flatten)]
     pub place: Place,
-    /// The text that tells why it matters.
+    /// The text that says why the place matters.
     pub label: String,
 }
 
 impl DiagnosticView {
-    /// The views of all diagnostics.
+    /// Returns the views of all diagnostics.
     pub fn all(diagnostics: &Diagnostics, sources: &Sources) -> Vec<Self> {
         diagnostics.iter().map(|diagnostic| Self::new(diagnostic, sources)).collect()
     }
 
-    /// The view of one.
+    /// Returns the view of one diagnostic.
     pub fn new(diagnostic: &Diagnostic, sources: &Sources) -> Self {
         let related = |(span, label): &(Span, String)| RelatedView {
             place: place(Some(*span), sources),
@@ -73,8 +73,7 @@ impl DiagnosticView {
         Self {
             severity: diagnostic.severity.word(),
             summary: diagnostic.summary.clone(),
-            // What exactly is wrong is often said under the words only, and whoever reads the
-            // detail shall not miss it.
+            // The exact mistake is often only in the label, and readers of `detail` must not miss it.
             detail: diagnostic.detail.clone().or_else(|| diagnostic.label.clone()),
             label: diagnostic.label.clone(),
             address: diagnostic.address.as_ref().map(ToString::to_string),
@@ -86,7 +85,7 @@ impl DiagnosticView {
 }
 
 impl DiagnosticView {
-    /// The view whose JSON this is; none where it is not one.
+    /// Returns the view for its JSON; none if the JSON is no view.
     pub(crate) fn of_json(json: &Json) -> Option<Self> {
         let text = |key: &str| json.get(key).and_then(Json::as_str).map(str::to_owned);
         let severity = [Severity::Error, Severity::Warning, Severity::Note];
@@ -109,7 +108,7 @@ impl DiagnosticView {
         })
     }
 
-    /// The same for who has no text to underline: the place stands before what is said of it.
+    /// Returns a diagnostic for a reader without the text of the spec: the place stands before the message.
     pub fn without_text(&self) -> Diagnostic {
         let summary = self.summary.as_str();
         let diagnostic = match self.severity {
@@ -133,11 +132,11 @@ impl DiagnosticView {
     }
 }
 
-/// All diagnostics as text: at most [`SHOWN_MAX`], errors first, then how many more there are.
+/// Returns all diagnostics as text: at most [`SHOWN_MAX`], errors first, then the number of the others.
 pub fn text(diagnostics: &Diagnostics, sources: &Sources, colour: Colour) -> String {
     let mut shown: Vec<&Diagnostic> = diagnostics.iter().collect();
-    // What is left out is never an error as long as there is something lesser to leave out. The
-    // sort is stable, so each kind keeps its order.
+    // An error is left out only if all others are left out, too. The sort is stable, so each severity keeps
+    // its order.
     shown.sort_by_key(|diagnostic| diagnostic.severity);
     let mut text = String::new();
     for diagnostic in shown.iter().take(SHOWN_MAX) {
@@ -150,7 +149,7 @@ pub fn text(diagnostics: &Diagnostics, sources: &Sources, colour: Colour) -> Str
     text
 }
 
-/// One diagnostic as text, ending with a line end.
+/// Returns one diagnostic as text, which ends with a line end.
 pub fn report(diagnostic: &Diagnostic, sources: &Sources, colour: Colour) -> String {
     let level = level(diagnostic.severity);
     let about = diagnostic.address.as_ref().map(|address| safe::text(&address.to_string()));
@@ -178,13 +177,13 @@ pub fn report(diagnostic: &Diagnostic, sources: &Sources, colour: Colour) -> Str
     groups.extend(help.as_ref().map(|help| under(Level::HELP, help)));
     groups.insert(0, group);
     if windows.is_empty() {
-        // Nothing is underlined, so no line has to connect the parts.
+        // Nothing is underlined, so no vertical line has to connect the parts.
         return groups.into_iter().map(|group| renderer.render(&[group]) + "\n").collect();
     }
     renderer.render(&groups) + "\n"
 }
 
-/// A part of a report that stands by itself.
+/// Returns a part of a report that stands by itself.
 fn under<'a>(level: Level<'a>, text: &'a str) -> Group<'a> {
     Group::with_title(level.secondary_title(text))
 }
@@ -197,14 +196,15 @@ fn level(severity: Severity) -> Level<'static> {
     }
 }
 
-/// Sentences may have several lines; each is made safe by itself.
+/// Returns a text of several lines, each made safe by itself.
 fn lines(text: &str) -> String {
     let (head, _) =
         text.char_indices().nth(TEXT_MAX).map_or((text, ""), |(at, _)| text.split_at(at));
     head.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// CI systems take a line that begins with two colons for a command, however far it is indented.
+/// Returns a line made safe. CI systems read a line that begins with two colons as a command, even if it is
+/// indented.
 fn line(text: &str) -> String {
     let safe = safe::whole(text);
     match safe.trim_start().strip_prefix("::") {
@@ -221,11 +221,11 @@ struct Window {
     range: Range<usize>,
     kind: AnnotationKind,
     label: Option<String>,
-    /// True if the place is too wide to show: then only its line is named.
+    /// True if the place is too wide to show; then only its line is named.
     hidden: bool,
 }
 
-/// The windows of a diagnostic: its own place first, then the related ones.
+/// Returns the windows of a diagnostic: its own place first, then the related ones.
 fn windows(diagnostic: &Diagnostic, sources: &Sources, label: Option<&str>) -> Vec<Window> {
     let own = diagnostic.span.map(|span| (span, AnnotationKind::Primary, label.map(String::from)));
     let related = diagnostic
@@ -270,7 +270,7 @@ fn window(
     Some(Window { path, first_line, text, range, kind, label, hidden })
 }
 
-/// The lines of a span, as many and as much of them as is sane, and whether that is all.
+/// Returns the lines of a span, up to the bounds, and true if these are all.
 fn shown_lines(source: &Source, first_line: usize, span: Span) -> (String, bool) {
     let mut text = String::new();
     for number in first_line..first_line + LINES_MAX {
@@ -290,9 +290,10 @@ fn shown_lines(source: &Source, first_line: usize, span: Span) -> (String, bool)
     (text, true)
 }
 
-/// Makes visible what the snippet renderer leaves as it is or drops (it replaces the control characters
-/// of ASCII, and what turns text around): other control characters, those that cannot be seen, and the
-/// beginnings of commands to a CI system. The range of what is underlined moves along.
+/// Makes characters visible that the snippet renderer leaves unchanged or drops: control characters outside
+/// of ASCII, invisible characters, and the beginnings of commands to a CI system. The renderer itself
+/// replaces ASCII's control characters and those that change the direction of text. Returns the text with the
+/// moved range of the underlined words.
 fn visible(text: &str, range: Range<usize>) -> (String, Range<usize>) {
     let mut shown = String::with_capacity(text.len());
     let mut place = range.clone();
@@ -321,7 +322,7 @@ fn visible(text: &str, range: Range<usize>) -> (String, Range<usize>) {
     (shown, place)
 }
 
-/// The largest character boundary up to `at`.
+/// Returns the largest character boundary up to `at`.
 fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|index| text.is_char_boundary(*index)).unwrap_or(0)
 }
@@ -441,7 +442,8 @@ mod tests {
         assert_eq!(visible("", 0..0), (String::new(), 0..0));
     }
 
-    /// The snippet renderer passes some characters through in some versions; none of them may act or hide.
+    /// Some versions of the snippet renderer pass some characters through; none of them may control a
+    /// terminal or be invisible.
     #[test]
     fn no_character_of_a_line_acts_or_hides() {
         let odd = ('\0'..=char::MAX).filter(|c| safe::is_hidden(*c) && *c != '\n');

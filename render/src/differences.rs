@@ -1,4 +1,5 @@
-//! The difference of a plan and the plan that was made again, as lines: what was planned, and what it is now.
+//! The differences between a plan and the plan that was made again, as lines: the planned change, and the
+//! change now.
 
 use std::fmt::Write as _;
 
@@ -18,7 +19,7 @@ const NAMED_MAX: usize = 4;
 /// The longest text of a value, in characters.
 const VALUE_MAX: usize = 60;
 
-/// Returns the differences as lines: `-` as it was planned, `+` as it would be planned now.
+/// Returns the differences as lines: `-` for the planned change, `+` for the change now.
 pub fn text(differences: &[Difference]) -> String {
     let head = "The plan is another one by now (- as it was made, + as it would be made now):\n";
     let mut lines = Lines(head.to_owned());
@@ -118,7 +119,7 @@ fn namesake_words(address: &str, id: &ObjectId) -> String {
     )
 }
 
-/// The attributes of which one change makes something else than the other.
+/// Returns the attributes to which the two changes give different values.
 fn differing(planned: Option<&Change>, now: Option<&Change>) -> Vec<Name> {
     let (Some(planned), Some(now)) = (planned, now) else { return Vec::new() };
     let empty = Attributes::new();
@@ -137,7 +138,7 @@ fn differing(planned: Option<&Change>, now: Option<&Change>) -> Vec<Name> {
         .collect();
     names.sort();
     names.dedup();
-    // What the API computes follows from what the spec gives.
+    // Attributes that the API computes depend on the given ones, so only the given ones are compared.
     let is_given = |name: &Name| planned.managed.contains(name) || now.managed.contains(name);
     if names.iter().any(is_given) {
         names.retain(is_given);
@@ -145,7 +146,8 @@ fn differing(planned: Option<&Change>, now: Option<&Change>) -> Vec<Name> {
     names
 }
 
-/// Returns what a change does: its action, and what it makes of the attributes that differ from another one.
+/// Returns a description of a change: its action, and the new values of the attributes in which the two
+/// changes differ.
 fn change_words(change: &Change, names: &[Name], other: Option<&Change>) -> String {
     let mut text = match change.action {
         Action::NoOp => "no change".to_owned(),
@@ -158,7 +160,7 @@ fn change_words(change: &Change, names: &[Name], other: Option<&Change>) -> Stri
     {
         let _infallible = write!(text, ", of the object {}", safe::text(&object.0));
     }
-    // Of an object that is there on one side only, all attributes differ.
+    // If only one of the changes has an object before, all its attributes differ.
     if other.is_some_and(|other| other.before.is_some() != change.before.is_some()) {
         return text;
     }
@@ -174,7 +176,7 @@ fn change_words(change: &Change, names: &[Name], other: Option<&Change>) -> Stri
     text
 }
 
-/// Returns what becomes of an attribute: `size 10 -> 20`, or `size is 10` where it stays.
+/// Returns the change of an attribute: `size 10 -> 20`, or `size is 10` if it stays.
 fn becomes(change: &Change, name: &Name) -> String {
     let places = change.sensitive.inside(&Segment::Key(name.clone()));
     let of = |object: &Option<std::sync::Arc<Attributes>>| {
@@ -234,7 +236,7 @@ mod tests {
         Arc::new(entries.into_iter().map(|(name, value)| (name.into(), value)).collect())
     }
 
-    /// A change of `disk.d`, whose size and password the spec gives.
+    /// Returns a change of `disk.d`, whose size and password the spec gives.
     fn change(action: Action, before: Option<i64>, after: Option<i64>) -> Change {
         let mut change = Change::new("disk.d".parse().unwrap(), "cloud".into());
         change.action = action;

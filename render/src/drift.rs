@@ -14,16 +14,16 @@ use crate::view::{DriftView, LocationView, PlanView};
 /// The name of the format of [`DriftReport`].
 pub const DRIFT_FORMAT: &str = "plumb-drift/1";
 
-/// The report.
+/// The report of `plumb drift`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DriftReport<'a> {
     format: &'static str,
     /// The services that the providers act on.
     #[serde(skip_serializing_if = "<[LocationView]>::is_empty")]
     locations: &'a [LocationView],
-    /// The objects that changed; none where they could not be looked at.
+    /// The objects that changed; none if they could not be looked at.
     drift: Option<&'a [DriftView]>,
-    /// The attributes that were written into the spec; none where that was not asked for.
+    /// The attributes that were written into the spec; none if that was not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     written: Option<Vec<WrittenView>>,
     /// Errors, warnings and notes.
@@ -33,20 +33,20 @@ pub struct DriftReport<'a> {
 /// An attribute that was written into the spec.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WrittenView {
-    /// The address of its block.
+    /// The address of the block.
     address: String,
     /// The attribute.
     attribute: String,
     /// The file.
     file: String,
-    /// The line in the file as it is now, from 1.
+    /// The line in the file after the change, from 1.
     line: usize,
-    /// The value as TOML; null where the attribute was taken out.
+    /// The value as TOML; null if the attribute was removed.
     value: Option<String>,
 }
 
 impl WrittenView {
-    /// Returns the views of all changes that were written into the files of these names.
+    /// Returns the views of all attributes that were written into files.
     pub fn all(written: &[Written], sources: &Sources) -> Vec<Self> {
         let view = |written: &Written| Self {
             address: written.block.to_string(),
@@ -58,7 +58,7 @@ impl WrittenView {
         written.iter().map(view).collect()
     }
 
-    /// The line that says it.
+    /// Returns the line about the attribute.
     fn line(&self) -> Line {
         let Self { address, attribute, file, line, value } = self;
         let place = safe::text(&format!("{file}:{line}"));
@@ -72,24 +72,24 @@ impl WrittenView {
 }
 
 impl<'a> DriftReport<'a> {
-    /// The report on a plan's drift.
+    /// Returns the report on a plan's drift.
     pub fn new(view: &'a PlanView<'_>, diagnostics: Vec<DiagnosticView>) -> Self {
         let (locations, drift) = (view.locations.as_slice(), Some(view.drift.as_slice()));
         Self { format: DRIFT_FORMAT, locations, drift, written: None, diagnostics }
     }
 
-    /// The report where nothing could be looked at. That nothing changed it does not say.
+    /// Returns the report if nothing could be looked at. It does not say that nothing changed.
     pub fn refused(diagnostics: Vec<DiagnosticView>) -> Self {
         Self { format: DRIFT_FORMAT, locations: &[], drift: None, written: None, diagnostics }
     }
 
-    /// With what was written into the spec.
+    /// Adds the attributes that were written into the spec.
     #[must_use]
     pub fn with_written(self, written: Vec<WrittenView>) -> Self {
         Self { written: Some(written), ..self }
     }
 
-    /// As text, without the diagnostics, which are talk.
+    /// Returns the report as text, without the diagnostics, which are printed separately.
     pub fn text(&self, colour: Colour) -> String {
         let Some(drift) = self.drift else { return String::new() };
         let mut page = Page::new();
@@ -118,7 +118,7 @@ impl<'a> DriftReport<'a> {
         page.text(colour)
     }
 
-    /// As JSON.
+    /// Returns the report as JSON.
     pub fn json(&self) -> String {
         json::pretty(self)
     }

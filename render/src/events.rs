@@ -1,7 +1,7 @@
 //! The events of a run as progress lines, as JSON lines, and as a closing summary.
 //!
-//! All three are folds over one stream; none decides anything. Progress grows with the run, not
-//! the other way round: a run of many steps reports each tenth instead of each step.
+//! All three are folds over one stream of events. The number of progress lines does not grow with the run: a
+//! run with many steps reports each tenth of it and not each step.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,25 +14,25 @@ use crate::json;
 use crate::paint::{Colour, Label, paint};
 use crate::safe;
 
-/// Runs with more steps than this do not say when a step begins.
+/// The most steps of a run that reports the beginning of each step.
 const STARTS_MAX: usize = 100;
-/// Runs with more steps than this report tenths.
+/// The most steps of a run that reports the end of each step; longer runs report tenths.
 const FINISHES_MAX: usize = 1_000;
 /// The number of failures and doubts that the closing summary repeats.
 const REPEATED_MAX: usize = 20;
 
-/// An event as one JSON object on one line.
+/// Returns an event as one JSON object on one line.
 pub fn json_line(event: &Event) -> String {
     json::line(event)
 }
 
-/// The fold from events to lines for people.
+/// The fold that turns events into lines for people.
 #[derive(Clone, Debug)]
 pub struct Progress {
     colour: Colour,
     steps: usize,
     ended: usize,
-    /// The last reason that each step gave for waiting; steps may give one often.
+    /// The last reason for waiting of each step; a step may give the same reason often.
     waits: BTreeMap<String, String>,
     failures: Vec<String>,
     doubts: Vec<(String, String)>,
@@ -40,7 +40,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Before the first event.
+    /// Returns the progress before the first event.
     pub fn new(colour: Colour) -> Self {
         Self {
             colour,
@@ -53,7 +53,7 @@ impl Progress {
         }
     }
 
-    /// Takes an event in, and gives the lines to show for it, each with its end.
+    /// Takes an event, and returns the lines to show for it, each with its end.
     pub fn event(&mut self, event: &Event) -> String {
         match event {
             Event::RunStarted { steps, .. } => {
@@ -176,7 +176,7 @@ impl Progress {
         lines
     }
 
-    /// The closing summary; empty when the run did not end.
+    /// Returns the closing summary; empty if the run did not end.
     pub fn closing(&self) -> String {
         let Some(summary) = &self.summary else { return String::new() };
         let mut text = String::new();
@@ -213,7 +213,7 @@ fn is_good(summary: &Summary) -> bool {
     summary.failed + summary.in_doubt + summary.skipped == 0 && !summary.cancelled
 }
 
-/// The counts of a run in a sentence.
+/// Returns the counts of a run as a sentence.
 pub fn sentence(summary: &Summary) -> String {
     let verdict = match summary {
         Summary { cancelled: true, .. } => "Stopped",
@@ -264,13 +264,13 @@ fn whole_seconds(ms: u64) -> String {
     }
 }
 
-/// Says for how long a step runs, or the look-up of its call.
+/// Returns the words about the time that a step, or the look-up of its call, has run.
 fn still(operation: Operation, own: Option<&String>, is_lookup: bool, ms: u64) -> String {
     let doing = if is_lookup { "looking it up".to_owned() } else { word(own, doing(operation)) };
     format!("still {doing}, {}", whole_seconds(ms))
 }
 
-/// The word of a type, or else the usual one.
+/// Returns the word of a type, or else the usual word.
 fn word(own: Option<&String>, usual: &str) -> String {
     own.map_or_else(|| usual.to_owned(), |own| safe::text(own))
 }

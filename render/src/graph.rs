@@ -14,8 +14,8 @@ const MARGIN: usize = 16;
 const CHARACTER: usize = 8;
 const PADDING: usize = 12;
 
-/// A block and the blocks that it comes after, by position. Every position is less than that of the block, except in
-/// a cycle.
+/// A block and the blocks that it comes after, by their positions. Each of these positions is lower than that
+/// of the block, except in a cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// The address of the block.
@@ -24,7 +24,7 @@ pub struct Node {
     pub after: Vec<usize>,
 }
 
-/// The blocks in order, each with those that it comes after.
+/// Returns the blocks in order, each with those that it comes after.
 pub fn text(nodes: &[Node]) -> String {
     let mut text = String::new();
     for node in nodes {
@@ -36,7 +36,7 @@ pub fn text(nodes: &[Node]) -> String {
     text
 }
 
-/// The language of Graphviz. Arrows point at what a block depends on.
+/// Returns the graph in the language of Graphviz. Arrows point from a block to those that it depends on.
 pub fn dot(nodes: &[Node]) -> String {
     let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
     let mut text = String::from("digraph plumb {\n  rankdir = RL\n  node [shape = box]\n");
@@ -52,7 +52,7 @@ pub fn dot(nodes: &[Node]) -> String {
     text + "}\n"
 }
 
-/// The language of Mermaid, which pages of repositories show as a picture.
+/// Returns the graph in the language of Mermaid, which web pages of repositories show as a picture.
 pub fn mermaid(nodes: &[Node]) -> String {
     let mut text = String::from("flowchart RL\n");
     for (position, node) in nodes.iter().enumerate() {
@@ -66,7 +66,8 @@ pub fn mermaid(nodes: &[Node]) -> String {
     text
 }
 
-/// A picture: a column for each number of blocks that must come before, the first on the left.
+/// Returns a picture with columns. The column of a block is the length of the longest chain of blocks before
+/// it; the first column is on the left.
 pub fn svg(nodes: &[Node]) -> String {
     let boxes = Layout::new(nodes);
     let Layout { width, height, .. } = boxes;
@@ -150,7 +151,7 @@ impl Layout {
     }
 }
 
-/// A text in the markup of Mermaid and SVG.
+/// Returns a text with the markup characters of Mermaid and SVG escaped.
 fn escaped(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('"', "&quot;");
     text.replace('<', "&lt;").replace('>', "&gt;")

@@ -1,11 +1,11 @@
-//! The records of the journal as lines of text. As data they are themselves.
+//! The records of the journal as lines of text. The JSON output prints the records themselves.
 
 use engine::journal::{Outcome, Record, Resolution};
 
 use crate::moment::utc;
 use crate::safe;
 
-/// One record of the journal as a line of text.
+/// Returns one record of the journal as a line of text.
 pub fn text(record: &Record) -> String {
     let text = match record {
         Record::RunOpened { run, serial, at_ms, .. } => {
@@ -43,7 +43,7 @@ pub fn text(record: &Record) -> String {
     safe::text(&text) + "\n"
 }
 
-/// The records that name no call.
+/// Returns the line of a record that names no call.
 fn other_record(record: &Record) -> String {
     match record {
         Record::Seen { address, object, .. } => {
@@ -66,7 +66,7 @@ fn other_record(record: &Record) -> String {
             format!("provider {provider} may act on another service from now on")
         }
         Record::Outputs { outputs } => format!("{} outputs evaluated", outputs.len()),
-        // A record of a newer kind still has its name.
+        // A record of a kind that this code does not know still has a name.
         other => serde_json::to_value(other)
             .ok()
             .and_then(|json| Some(json.get("record")?.as_str()?.to_owned()))

@@ -1,8 +1,8 @@
 //! JSON text that is also safe to look at.
 //!
-//! The same JSON as any other writer's, but what would act on a terminal or hide in it is written
-//! as `\u` escapes, which JSON allows anywhere in a string. It stands only in strings: JSON itself
-//! has no such character.
+//! It is the same JSON as that of any other writer, but characters that control a terminal or are invisible
+//! are written as `\u` escapes, which JSON allows anywhere in a string. They appear only in strings, because
+//! JSON itself has no such characters.
 
 use std::fmt::Write as _;
 
@@ -10,18 +10,18 @@ use serde::Serialize;
 
 use crate::safe;
 
-/// One object over many lines, with a line end.
+/// Returns one object on several lines, with a line end.
 pub fn pretty(value: &impl Serialize) -> String {
     finish(serde_json::to_string_pretty(value))
 }
 
-/// One object on one line, with a line end, also where raw JSON in it has many.
+/// Returns one object on one line, with a line end, even if raw JSON in it has several lines.
 pub fn line(value: &impl Serialize) -> String {
     finish(serde_json::to_string(value).map(joined))
 }
 
-/// Raw JSON without its line ends, and without what indents its lines: strings hold these as escapes,
-/// so here they stand between tokens.
+/// Returns raw JSON without its line ends and indents. In strings these are escaped, so here they only stand
+/// between tokens.
 fn joined(text: String) -> String {
     if !text.contains(['\n', '\r']) {
         return text;
@@ -31,9 +31,9 @@ fn joined(text: String) -> String {
 }
 
 fn finish(text: Result<String, serde_json::Error>) -> String {
-    // The views have text keys and finite numbers only, so writing them cannot fail.
+    // The views have only text keys and finite numbers, so writing them cannot fail.
     let mut text = text.expect("views are always writable as JSON");
-    // Strings hold these as escapes, so here they are spaces between the tokens of raw JSON.
+    // In strings these characters are escaped, so here they are only spaces between the tokens of raw JSON.
     if text.contains(['\t', '\r']) {
         text = text.replace(['\t', '\r'], " ");
     }

@@ -1,8 +1,8 @@
-//! Rendering: one view model, and the forms that it takes for people and for machines.
+//! Rendering: one view model, and its forms for people and for machines.
 //!
-//! What is shown is first turned into a view ([`view`], [`state`], [`diagnostics`]), which holds
-//! no secret and whose serialisation is the JSON output. The renderers read only views, so none
-//! knows more than another; they return text and print nothing.
+//! The data to show is first turned into a view ([`view`], [`state`], [`diagnostics`]). A view holds no
+//! secret, and its serialisation is the JSON output. The renderers read only views, so no renderer shows more
+//! than another. They return text and print nothing.
 
 mod changes;
 mod costs;

@@ -1,9 +1,9 @@
 //! A plan as a comment on a pull request.
 //!
-//! The counts stand first, then what is lost, then each kind of change folded away. Whatever comes
-//! from a spec or an API stands in fenced code, and the fence is longer than any run of backticks
-//! in it, so nothing foreign is read as markup, mention or link. The comment stays below
-//! [`BYTES_MAX`]: what does not fit is told ever more briefly, the same way for the same plan.
+//! The counts come first, then the losses, then each kind of change in a folded section. Text from a spec or
+//! an API stands in fenced code, and the fence is longer than any run of backticks in it, so such text is
+//! never read as markup, mention or link. The comment stays below [`BYTES_MAX`]: if it does not fit, it shows
+//! less and less detail, in the same way for the same plan.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ use crate::view::{ChangeView, LocationView, PlanView};
 
 /// The most bytes of a comment.
 pub const BYTES_MAX: usize = 60 * 1024;
-/// The number of lines of a section that are shown when there is little room.
+/// The number of lines of a section that are shown if there is little room.
 const LINES_MAX: usize = 40;
 /// The number of diagnostics that are shown.
 const DIAGNOSTICS_MAX: usize = 20;
@@ -28,17 +28,17 @@ const DIAGNOSTICS_MAX: usize = 20;
 enum Detail {
     /// Everything.
     All,
-    /// Only the first line of what is created and deleted.
+    /// Only the first line of changes that create and delete.
     Some,
     /// Only the first line of each change, no steps.
     Headlines,
-    /// Only some of these.
+    /// Only the first lines of some changes.
     Few,
     /// Only counts.
     Counts,
 }
 
-/// The comment.
+/// Returns the comment.
 pub fn plan(view: &PlanView<'_>) -> String {
     [Detail::All, Detail::Some, Detail::Headlines, Detail::Few]
         .into_iter()
@@ -59,7 +59,7 @@ fn comment(view: &PlanView<'_>, detail: Detail) -> String {
     for cost in terminal::costs(view) {
         let _ = writeln!(text, "{cost}\n");
     }
-    // Of a plan that was refused nothing is covered, and its heading says so.
+    // A refused plan covers nothing, and its heading says that it was refused.
     if !view.complete && view.errors() == 0 {
         let _ = writeln!(text, "> **Incomplete.** {}\n", terminal::INCOMPLETE);
     }
@@ -100,7 +100,7 @@ fn sections(text: &mut String, view: &PlanView<'_>, detail: Detail) {
     }
 }
 
-/// A heading and a folded block; nothing for an empty page.
+/// Adds a heading and a folded block; adds nothing for an empty page.
 fn section(text: &mut String, title: &str, open: bool, page: &Page, detail: Detail) {
     let count = page.lines().len();
     if count == 0 {
@@ -119,13 +119,13 @@ fn section(text: &mut String, title: &str, open: bool, page: &Page, detail: Deta
     );
 }
 
-/// A fence that nothing in `body` closes.
+/// Returns a fence that no line in `body` closes.
 fn fence(body: &str) -> String {
     let longest = body.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat((longest + 1).max(3))
 }
 
-/// A change, in a block of its own.
+/// Returns a change in a block of its own.
 pub fn change(change: &ChangeView) -> String {
     let mut page = Page::new();
     terminal::change(&mut page, change);

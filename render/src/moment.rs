@@ -1,9 +1,9 @@
-//! Moments as people read them. Data keeps milliseconds since 1970.
+//! Times as people read them. Data keeps milliseconds since 1970.
 
 /// The number of days in four hundred years, after which the calendar repeats itself.
 const DAYS_OF_CYCLE: u64 = 146_097;
 
-/// A moment in UTC, to the second: `2026-11-20 23:03:12 UTC`.
+/// Returns a time in UTC, to the second: `2026-11-20 23:03:12 UTC`.
 pub fn utc(ms: u64) -> String {
     let (days, seconds) = (ms / 86_400_000, ms / 1_000 % 86_400);
     let (year, month, day) = date(days);
@@ -11,7 +11,7 @@ pub fn utc(ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
-/// Year, month and day, from the days since 1970.
+/// Returns year, month and day for a number of days since 1970.
 fn date(days: u64) -> (u64, u64, u64) {
     let (mut year, mut left) = (1970 + days / DAYS_OF_CYCLE * 400, days % DAYS_OF_CYCLE);
     while left >= 365 + leap_days(year) {

@@ -1,7 +1,7 @@
 //! Lines of labelled text, and the one table from labels to colours.
 //!
-//! Renderers say what a piece of text is, never how it looks. Every line makes sense without its
-//! colours: they repeat what the words say.
+//! Renderers give the role of a text, never its look. Every line makes sense without its colours: they only
+//! repeat the meaning of the words.
 
 use std::fmt::Write as _;
 use std::iter::repeat_n;
@@ -33,7 +33,7 @@ pub enum Label {
     Faint,
 }
 
-/// The one table from labels to colours.
+/// Returns the colour of a label; this is the only table of colours.
 fn style(label: Label) -> Style {
     let colour = |colour: AnsiColor| colour.on_default();
     match label {
@@ -51,13 +51,13 @@ fn style(label: Label) -> Style {
 /// The switch for colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
-    /// Write them.
+    /// Write colours.
     On,
-    /// Leave them out.
+    /// Leave colours out.
     Off,
 }
 
-/// Writes one labelled text.
+/// Returns one labelled text.
 pub fn paint(text: &str, label: Label, colour: Colour) -> String {
     let mut painted = String::new();
     put(&mut painted, text, label, colour);
@@ -73,10 +73,10 @@ fn put(out: &mut String, text: &str, label: Label, colour: Colour) {
     }
 }
 
-/// One line: a mark, an indent, and labelled text.
+/// One line: a symbol, an indent, and labelled text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Line {
-    /// `+`, `-`, `~` and the like; markdown puts it into the first column.
+    /// The symbol: `+`, `-`, `~` and the like; markdown puts it into the first column.
     mark: Option<(&'static str, Label)>,
     /// The indent, in levels.
     depth: usize,
@@ -84,44 +84,44 @@ pub struct Line {
 }
 
 impl Line {
-    /// An empty line at a depth.
+    /// Returns an empty line at a depth.
     pub fn new(depth: usize) -> Self {
         Self { mark: None, depth, parts: Vec::new() }
     }
 
-    /// With a mark before its text.
+    /// Sets the symbol before the text.
     #[must_use]
     pub fn mark(mut self, mark: &'static str, label: Label) -> Self {
         self.mark = Some((mark, label));
         self
     }
 
-    /// With more text. The caller has made foreign text safe.
+    /// Adds text. The caller has made foreign text safe.
     #[must_use]
     pub fn then(mut self, text: impl Into<String>, label: Label) -> Self {
         self.parts.push((text.into(), label));
         self
     }
 
-    /// With more ordinary text.
+    /// Adds ordinary text.
     #[must_use]
     pub fn plain(self, text: impl Into<String>) -> Self {
         self.then(text, Label::Plain)
     }
 
-    /// With the text of another line.
+    /// Adds the text of another line.
     #[must_use]
     pub fn join(mut self, other: Line) -> Self {
         self.parts.extend(other.parts);
         self
     }
 
-    /// Returns the number of characters of its text, without mark and indent.
+    /// Returns the number of characters of the text, without symbol and indent.
     pub fn width(&self) -> usize {
         self.parts.iter().map(|(text, _)| text.chars().count()).sum()
     }
 
-    /// Says whether it is an empty line.
+    /// Returns true if the line is empty.
     pub fn is_empty(&self) -> bool {
         self.mark.is_none() && self.parts.is_empty()
     }
@@ -143,14 +143,14 @@ impl Line {
     }
 }
 
-/// Lines, top to bottom.
+/// Lines, from top to bottom.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
     lines: Vec<Line>,
 }
 
 impl Page {
-    /// Nothing yet.
+    /// Returns a page without lines.
     pub fn new() -> Self {
         Self::default()
     }
@@ -167,7 +167,7 @@ impl Page {
         self.lines.push(line);
     }
 
-    /// Adds an empty line, unless there is nothing before it or one already.
+    /// Adds an empty line, unless the page is empty or ends with one already.
     pub fn gap(&mut self) {
         if self.lines.last().is_some_and(|line| !line.is_empty()) {
             self.lines.push(Line::default());
@@ -179,12 +179,12 @@ impl Page {
         self.lines.extend(other.lines);
     }
 
-    /// Its lines.
+    /// Returns the lines of the page.
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
 
-    /// As text for a terminal or a pipe.
+    /// Returns the page as text for a terminal or a pipe.
     pub fn text(&self, colour: Colour) -> String {
         let mut text = String::new();
         for line in &self.lines {
@@ -206,7 +206,7 @@ impl Page {
         text
     }
 
-    /// As the body of a `diff` block, where the first column says what is added and removed.
+    /// Returns the page as the body of a `diff` block, whose first column shows added and removed lines.
     pub fn diff(&self) -> String {
         let mut text = String::new();
         for line in &self.lines {

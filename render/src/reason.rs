@@ -2,7 +2,7 @@
 
 use engine::plan::{Change, Reason, Staying};
 
-/// The reason of a change as a sentence without a full stop.
+/// Returns the reason of a change as a sentence without a full stop.
 pub(crate) fn sentence(change: &Change) -> String {
     let fixed = match &change.reason {
         Reason::Differs => return differs(change),
@@ -68,7 +68,7 @@ fn cannot_update(change: &Change) -> String {
     }
 }
 
-/// `a`, `a and b`, `a, b and c`, and a count from the fifth on.
+/// Returns `a`, `a and b` or `a, b and c`; a count if there are five or more; none for no names.
 fn list<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     let names: Vec<&str> = names.collect();
     match &names[..] {

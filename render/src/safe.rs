@@ -1,22 +1,22 @@
 //! Foreign text made harmless.
 //!
-//! Names, error bodies, keys of `for_each`: whatever a spec, an API or a file says passes through
-//! here before it is shown, so that it can neither steer a terminal nor hide in one, nor pass for
-//! a line of ours or for a command to a CI system. What is invisible becomes visible; nothing is
-//! dropped. Renderers see to the rest: foreign text never begins a line.
+//! Names, error bodies, keys of `for_each`: all text from a spec, an API or a file passes through this module
+//! before it is shown. So it can neither control a terminal nor hide in one, nor look like a line of Plumb or
+//! like a command to a CI system. Invisible characters become visible; none is dropped. In addition,
+//! renderers never begin a line with foreign text.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The number of characters of one foreign text that are shown, unless a renderer says otherwise.
+/// The number of characters of one foreign text that are shown, unless a renderer gives another number.
 pub const SHOWN_MAX: usize = 200;
 
-/// Escapes a text, cut at [`SHOWN_MAX`] characters.
+/// Escapes a text, truncated to [`SHOWN_MAX`] characters.
 pub fn text(foreign: &str) -> String {
     capped(foreign, SHOWN_MAX)
 }
 
-/// Escapes a text and cuts it after `max` characters, saying how many more there are.
+/// Escapes a text and truncates it to `max` characters, with the number of the others.
 pub fn capped(foreign: &str, max: usize) -> String {
     let (head, rest) = cut(foreign, max);
     let mut safe = whole(head).into_owned();
@@ -42,8 +42,8 @@ pub fn whole(foreign: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Escapes a line of TOML, so that it stays TOML and says the same: what is hidden can only stand in
-/// a string there.
+/// Escapes a line of TOML so that it stays TOML with the same meaning: an invisible character can only stand
+/// in a string there.
 pub fn toml(line: &str) -> Cow<'_, str> {
     if is_harmless(line) && !line.contains('#') {
         return Cow::Borrowed(line);
@@ -62,8 +62,8 @@ pub fn toml(line: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Escapes a line of a text that is shown as it came, in full length. Where it would begin with
-/// `::`, which a CI system takes for a command behind any number of spaces, it begins otherwise.
+/// Escapes a line of a text that is shown without a change, in full length. A line that begins with `::`,
+/// which a CI system reads as a command after any number of spaces, gets another beginning.
 pub fn line(foreign: &str) -> Cow<'_, str> {
     let safe = whole(foreign);
     let begins = safe.len() - safe.trim_start().len();
@@ -73,7 +73,7 @@ pub fn line(foreign: &str) -> Cow<'_, str> {
     }
 }
 
-/// Escapes a text and puts it between double quotes, cut after `max` characters.
+/// Escapes a text, puts it between double quotes, and truncates it to `max` characters.
 pub fn quoted(foreign: &str, max: usize) -> String {
     let (head, rest) = cut(foreign, max);
     let mut safe = String::with_capacity(head.len() + 2);
@@ -95,12 +95,12 @@ pub fn quoted(foreign: &str, max: usize) -> String {
     safe
 }
 
-/// Says whether a text holds no hidden character. Most texts are ASCII, which is quick to see.
+/// Returns true if a text has no hidden character. Most texts are ASCII, which is fast to check.
 fn is_harmless(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.chars().any(is_hidden)
 }
 
-/// The first `max` characters, and how many follow.
+/// Returns the first `max` characters, and the number of the others.
 fn cut(foreign: &str, max: usize) -> (&str, usize) {
     // A text has no more characters than bytes.
     if foreign.len() <= max {
@@ -123,7 +123,7 @@ fn escape(c: char, safe: &mut String) {
     }
 }
 
-/// Characters that act on a terminal, reorder text, or cannot be seen.
+/// Returns true for characters that control a terminal, reorder text, or are invisible.
 pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -133,8 +133,8 @@ pub(crate) fn is_hidden(c: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Says whether `rest` begins with the second `#` of `##vso[`, `##teamcity[` or `##[`: CI systems
-/// take these for commands wherever they stand in a line.
+/// Returns true if `rest` begins with the second `#` of `##vso[`, `##teamcity[` or `##[`: CI systems read
+/// these as commands in any place of a line.
 pub(crate) fn is_ci_command(rest: &str, before: &str) -> bool {
     let Some(word) = rest.strip_prefix('#') else { return false };
     before.ends_with('#')

@@ -1,7 +1,7 @@
-//! A value as it may be shown: what is unknown or secret is no value any more.
+//! A value in a form that may be shown: unknown and secret values are replaced.
 //!
-//! The view's counterpart of [`engine::value::Value`]. Its serialisation is plain JSON with `null`
-//! in the unknown and the sensitive places; which they are stands beside it, by path.
+//! The view's counterpart of [`engine::value::Value`]. Its serialisation is plain JSON with `null` in the
+//! unknown and the sensitive places; these places are listed beside it, by path.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use engine::sorted;
 use engine::value::{Attributes, Path, Paths, Segment, Value};
 use serde::{Serialize, Serializer};
 
-/// A value as it may be shown.
+/// A value in a form that may be shown.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shown {
-    /// No value.
+    /// The absence of a value.
     Null,
     /// `true` or `false`.
     Bool(bool),
@@ -32,9 +32,9 @@ pub enum Shown {
     Set(Vec<Shown>),
     /// Values by key.
     Map(Object),
-    /// Known after apply, and from what it will be computed.
+    /// A value that is known after apply, with the text of the expression that computes it.
     Unknown(String),
-    /// A secret; two with one fingerprint are the same.
+    /// A secret; two with the same fingerprint are equal.
     Sensitive(Option<Fingerprint>),
 }
 
@@ -42,12 +42,12 @@ pub enum Shown {
 pub type Object = sorted::Map<Name, Shown>;
 
 impl Shown {
-    /// Shows a value, hiding what stands in a sensitive place even where it was not sealed.
+    /// Returns the shown form of a value. A value in a sensitive place is hidden even if it was not sealed.
     pub fn new(value: &Value, sensitive: &Paths) -> Self {
         if sensitive.covers(&Path::root()) && !matches!(value, Value::Null | Value::Unknown(_)) {
             return match value {
                 Value::Sealed(sealed) => Self::Sensitive(Some(sealed.fingerprint.clone())),
-                // Sealed item by item: the keys are no secret, what they hold is.
+                // The value was sealed item by item: the keys are no secrets, the items are.
                 Value::Map(_) | Value::List(_) | Value::Set(_) if value.holds_sealed() => {
                     Self::inside(value, sensitive)
                 }
@@ -70,7 +70,7 @@ impl Shown {
             Value::List(items) => Self::List(items.iter().enumerate().map(item).collect()),
             Value::Set(items) => Self::Set(items.iter().enumerate().map(item).collect()),
             Value::Map(entries) => Self::Map(object(entries, sensitive)),
-            // The secret may be what is written there beside that which nobody knows yet.
+            // The secret may be a text in the expression, beside the value that is not known yet.
             Value::Unknown(unknown) if !sensitive.is_empty() => {
                 Self::Unknown(without_literals(&unknown.residual).to_string())
             }
@@ -79,8 +79,8 @@ impl Shown {
         }
     }
 
-    /// Says whether two stand for the same known value. Unknown ones are never the same: what will
-    /// be computed may differ from what is there.
+    /// Returns true if two stand for the same known value. Unknown values are never the same, because the
+    /// computed value may differ from the present one.
     pub fn same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Unknown(_), _) | (_, Self::Unknown(_)) => false,
@@ -88,8 +88,8 @@ impl Shown {
             (Self::Integer(a), Self::Float(b)) | (Self::Float(b), Self::Integer(a)) => {
                 Value::Integer(*a).same(&Value::Float(*b))
             }
-            // Outputs are kept without their types, so a set of the last run comes back as a list
-            // in the set's own order.
+            // Outputs are stored without their types, so a set of the last run comes back as a list in the
+            // set's own order.
             (Self::List(a) | Self::Set(a), Self::List(b) | Self::Set(b)) => {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b))
             }
@@ -101,7 +101,7 @@ impl Shown {
         }
     }
 
-    /// The unknown places below `path`, each with what it will be computed from.
+    /// Collects the unknown places below `path`, each with the expression that computes it.
     pub fn unknown(&self, mut path: Path, found: &mut BTreeMap<String, String>) {
         self.walk(&mut path, &mut |path, part| {
             if let Self::Unknown(from) = part {
@@ -110,7 +110,7 @@ impl Shown {
         });
     }
 
-    /// The sensitive places below `path`.
+    /// Collects the sensitive places below `path`.
     pub fn sensitive(&self, mut path: Path, found: &mut Vec<String>) {
         self.walk(&mut path, &mut |path, part| {
             if matches!(part, Self::Sensitive(_)) {
@@ -119,7 +119,7 @@ impl Shown {
         });
     }
 
-    /// Visits it and its parts; `path` is the same again afterwards.
+    /// Visits the value and its parts; `path` has its old value again afterwards.
     fn walk(&self, path: &mut Path, visit: &mut dyn FnMut(&Path, &Self)) {
         visit(path, self);
         match self {
@@ -144,7 +144,7 @@ impl Shown {
     }
 }
 
-/// Shows attributes.
+/// Returns the shown form of attributes.
 pub fn object(attributes: &Attributes, sensitive: &Paths) -> Object {
     attributes
         .iter()

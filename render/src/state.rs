@@ -1,6 +1,6 @@
-//! Views of the state: what `state list`, `state show`, `show` and `output` print.
+//! Views of the state, which `state list`, `state show`, `show` and `output` print.
 //!
-//! A state holds no secret in clear, and its views none at all.
+//! A state contains no secret in clear, and its views contain none at all.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::values::{self, Row};
 /// The name of the format of [`StateView`].
 pub const STATE_FORMAT: &str = "plumb-show/1";
 
-/// A state as it may be shown.
+/// A state in a form that may be shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StateView {
     /// [`STATE_FORMAT`].
@@ -30,7 +30,7 @@ pub struct StateView {
     pub resources: Vec<ResourceView>,
     /// The outputs of the last finished run.
     pub outputs: BTreeMap<String, Shown>,
-    /// Calls that began and whose end is not recorded.
+    /// The calls that began and whose outcome is not recorded.
     pub pending: Vec<PendingView>,
 }
 
@@ -44,7 +44,7 @@ pub struct ResourceView {
     pub ty: String,
     /// The provider instance that manages it.
     pub provider: String,
-    /// The object; none when only ones that were put aside are left.
+    /// The object; none if only deposed ones are left.
     #[serde(flatten)]
     pub current: Option<ObjectView>,
     /// Objects that a replace put aside.
@@ -56,19 +56,19 @@ pub struct ResourceView {
 /// An object.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ObjectView {
-    /// Its id.
+    /// The id of the object.
     pub id: String,
     /// `ready`, `unfinished` or `deleting`.
     pub progress: &'static str,
-    /// Its attributes.
+    /// The attributes of the object.
     pub attributes: Object,
-    /// The places in them that hold secrets.
+    /// The places of the attributes that hold secrets.
     pub sensitive: Vec<String>,
     /// The attributes that the spec manages.
     pub managed: Vec<String>,
 }
 
-/// A call that began and whose end is not recorded.
+/// A call that began and whose outcome is not recorded.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PendingView {
     /// The call.
@@ -77,12 +77,12 @@ pub struct PendingView {
     pub address: String,
     /// The operation of the call.
     pub operation: &'static str,
-    /// The reason that its end is not known.
+    /// The reason that its outcome is unknown; none if none was recorded.
     pub doubt: Option<String>,
 }
 
 impl StateView {
-    /// The view where nothing was ever applied.
+    /// Returns the view of a state in which nothing was ever applied.
     pub fn empty() -> Self {
         Self {
             format: STATE_FORMAT,
@@ -94,7 +94,7 @@ impl StateView {
         }
     }
 
-    /// The view of a snapshot into which the journal has been folded.
+    /// Returns the view of a snapshot into which the journal has been folded.
     pub fn new(snapshot: &Snapshot) -> Result<Self, DamagedValue> {
         let entries = snapshot.entries.iter();
         Ok(Self {
@@ -151,7 +151,7 @@ fn object(object: &StateObject) -> Result<ObjectView, DamagedValue> {
     })
 }
 
-/// The outputs of the last finished run.
+/// Returns the outputs of the last finished run.
 pub fn outputs(snapshot: &Snapshot) -> Result<BTreeMap<String, Shown>, DamagedValue> {
     let show = |stored: &Stored, sensitive| -> Result<Shown, DamagedValue> {
         let places = if sensitive { Paths::whole() } else { Paths::none() };
@@ -164,12 +164,12 @@ pub fn outputs(snapshot: &Snapshot) -> Result<BTreeMap<String, Shown>, DamagedVa
         .collect()
 }
 
-/// One address a line.
+/// Returns the addresses, one on each line.
 pub fn list(snapshot: &Snapshot) -> String {
     snapshot.entries.keys().map(|address| safe::text(&address.to_string()) + "\n").collect()
 }
 
-/// A whole state as text.
+/// Returns a whole state as text.
 pub fn text(view: &StateView, colour: Colour) -> String {
     if view.resources.is_empty() && view.outputs.is_empty() && view.pending.is_empty() {
         return "The state is empty.\n".to_owned();
@@ -196,7 +196,7 @@ pub fn text(view: &StateView, colour: Colour) -> String {
     page.text(colour)
 }
 
-/// One resource as text.
+/// Returns one resource as text.
 pub fn resource_text(resource: &ResourceView, colour: Colour) -> String {
     let mut page = Page::new();
     add_resource(&mut page, resource);
@@ -226,7 +226,7 @@ fn add_object(page: &mut Page, address: &str, object: &ObjectView, remark: &str)
     values::table(page, 1, &rows);
 }
 
-/// All outputs as text, one `name = value` each.
+/// Returns all outputs as text, one `name = value` on each line.
 pub fn outputs_text(outputs: &BTreeMap<String, Shown>) -> String {
     let mut text = String::new();
     for (name, value) in outputs {
@@ -241,13 +241,13 @@ pub fn outputs_text(outputs: &BTreeMap<String, Shown>) -> String {
 /// The reason that an output has no raw form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotRaw {
-    /// It is sensitive, so the state does not hold it.
+    /// The output is sensitive, so the state does not contain it.
     Sensitive,
-    /// It is a list, a map or null.
+    /// The output is a list, a map or null.
     NotScalar,
 }
 
-/// The raw form of a text, a number or a boolean: nothing is added and nothing escaped.
+/// Returns the raw form of a text, a number or a boolean, without any addition or escape.
 pub fn raw(value: &Shown) -> Result<String, NotRaw> {
     match value {
         Shown::String(text) => Ok(text.to_string()),
@@ -259,7 +259,7 @@ pub fn raw(value: &Shown) -> Result<String, NotRaw> {
     }
 }
 
-/// One output as text: the value alone.
+/// Returns one output as text: the value without its name.
 pub fn output_text(value: &Shown) -> String {
     values::full(value) + "\n"
 }

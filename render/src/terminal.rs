@@ -1,8 +1,8 @@
-//! A plan as text for people: what, why, before and after, what is lost, and a summary line.
+//! A plan as text for people: the changes with reasons, values before and after, losses, and a summary line.
 //!
-//! Written for review: what changed outside stands apart from what the spec wants, each attribute
-//! row names the line of the spec that says it, unchanged attributes are only counted, and what
-//! cannot be got back is said twice, the second time right above the summary.
+//! It is written for reviews. Changes outside Plumb stand apart from the changes that the spec wants; each
+//! attribute row names the line of the spec that gives it; unchanged attributes are only counted; and losses
+//! that cannot be undone are shown twice, the second time right above the summary.
 
 use std::panic::resume_unwind;
 use std::thread;
@@ -20,24 +20,24 @@ use crate::view::{
     Aim, CauseView, ChangeView, Changes, DoubtView, DriftView, LocationView, OutputView, PlanView,
 };
 
-/// The number of attributes that the API fills in and that are named.
+/// The number of attributes filled in by the API that are named; the others are counted.
 const NAMES_MAX: usize = 6;
 
-/// The parts to show beside the changes.
+/// The parts of a plan's text besides the changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The switch for colours.
     pub colour: Colour,
-    /// True if to list the steps.
+    /// True if the steps are listed.
     pub steps: bool,
 }
 
-/// The whole plan. Diagnostics are left to their own renderer.
+/// Returns the whole plan as text. Another renderer shows the diagnostics.
 pub fn plan(view: &PlanView<'_>, options: Options) -> String {
     plan_in_parts(view, options).concat()
 }
 
-/// The whole plan in parts, to be written one after the other: that of a large plan is large.
+/// Returns the whole plan in parts, to be written one after the other: the text of a large plan is large.
 pub fn plan_in_parts(view: &PlanView<'_>, options: Options) -> Vec<String> {
     let mut page = Page::new();
     locations(&mut page, &view.locations);
@@ -68,14 +68,14 @@ pub fn plan_in_parts(view: &PlanView<'_>, options: Options) -> Vec<String> {
     parts
 }
 
-/// The services that the providers act on, in a line.
+/// Adds a line with the services that the providers act on.
 pub(crate) fn locations(page: &mut Page, locations: &[LocationView]) {
     if let Some(line) = LocationView::line(locations) {
         page.heading(line, Label::Strong);
     }
 }
 
-/// Puts an empty line behind each part that has text, unless it ends with one or is the last.
+/// Adds an empty line after each part with text, unless the part ends with one or is the last.
 fn set_apart(parts: &mut [String]) {
     let Some((_, before)) = parts.split_last_mut() else { return };
     for part in before {
@@ -85,14 +85,14 @@ fn set_apart(parts: &mut [String]) {
     }
 }
 
-/// The number of changes that are written at a time: few enough to stay in the processor's caches.
+/// The number of changes that are written at a time; so few fit into the caches of the processor.
 const PART: usize = 256;
 
 /// The number of threads that write the changes of a large plan.
 const WRITERS_MAX: usize = 4;
 
-/// The texts of the changes, in order, some at a time. Those of a large plan are written by several
-/// threads: each change is looked at alone, so the text is the same.
+/// Returns the texts of the changes, in order, several in one text. Several threads write those of a large
+/// plan. Each change is written by itself, so the text is the same.
 fn changes(changes: &Changes<'_>, colour: Colour) -> Vec<String> {
     let parts: Vec<_> = (0..changes.len()).step_by(PART).collect();
     let write = |from: usize| {
@@ -113,7 +113,7 @@ fn changes(changes: &Changes<'_>, colour: Colour) -> Vec<String> {
         let begin = |share| thread::Builder::new().spawn_scoped(scope, move || all(share));
         let shares: Vec<_> = shares.map(|share| (share, begin(share))).collect();
         let texts = shares.into_iter().flat_map(|(share, writer)| match writer {
-            // A panic of a writer is a mistake, and goes on here.
+            // A panic of a writer is a bug, and continues here.
             Ok(writer) => writer.join().unwrap_or_else(|panic| resume_unwind(panic)),
             // The system gave no thread.
             Err(_) => all(share),
@@ -125,7 +125,7 @@ fn changes(changes: &Changes<'_>, colour: Colour) -> Vec<String> {
 pub(crate) const INCOMPLETE: &str =
     "This plan is incomplete: it does not cover the whole spec, so more may differ than it shows.";
 
-/// The summary line, without its end.
+/// Returns the summary line, without its end.
 pub fn summary(view: &PlanView<'_>) -> String {
     match view.errors() {
         0 => {}
@@ -152,7 +152,7 @@ pub fn summary(view: &PlanView<'_>) -> String {
     format!("Plan: {}.", words.join(", "))
 }
 
-/// The cost of a plan that changes resources, in a line for each currency.
+/// Returns the cost of a plan that changes resources, in a line for each currency.
 pub(crate) fn costs(view: &PlanView<'_>) -> Vec<String> {
     let is_shown = !view.changes.is_empty() && view.errors() == 0;
     view.costs.iter().filter(|_| is_shown).map(CostView::of_plan).collect()
@@ -170,7 +170,7 @@ fn nothing(aim: Aim) -> &'static str {
     }
 }
 
-/// Writes the changes outside Plumb, as `drift` shows them too.
+/// Adds the changes outside Plumb, as `drift` shows them, too.
 pub(crate) fn drift(page: &mut Page, drift: &[DriftView]) {
     if drift.is_empty() {
         return;
@@ -180,7 +180,7 @@ pub(crate) fn drift(page: &mut Page, drift: &[DriftView]) {
     page.gap();
 }
 
-/// The objects that changed outside, without the heading.
+/// Adds the objects that changed outside Plumb, without the heading.
 pub(crate) fn drift_objects(page: &mut Page, drift: &[DriftView]) {
     for object in drift {
         page.push(drift_headline(object));
@@ -198,11 +198,11 @@ pub(crate) fn drift_objects(page: &mut Page, drift: &[DriftView]) {
     }
 }
 
-/// The longest line that is proposed: nobody copies a longer one from a page.
+/// The longest line that is proposed, in characters: nobody copies a longer one from a page.
 const PROPOSAL_MAX: usize = 120;
 
-/// Writes the lines that keep an object as it is. They can be pasted into the spec. A value that is not shown in
-/// full is not proposed: a part of it would be another value.
+/// Adds the lines that keep an object as it is. They can be pasted into the spec. A value that is not shown
+/// in full is not proposed, because a part of it would be another value.
 fn proposals(page: &mut Page, proposal: &str) {
     let mut says = "to keep it as it is, write: ";
     for line in proposal.lines() {
@@ -257,7 +257,7 @@ fn doubts(page: &mut Page, doubts: &[DoubtView]) {
     page.gap();
 }
 
-/// The mark of an action and its colour.
+/// Returns the symbol of an action and its colour.
 pub(crate) fn mark(action: Action) -> (&'static str, Label) {
     let label = match action {
         Action::Create | Action::Import => Label::Added,
@@ -269,7 +269,7 @@ pub(crate) fn mark(action: Action) -> (&'static str, Label) {
     (action.symbol(), label)
 }
 
-/// One change.
+/// Adds one change.
 pub(crate) fn change(page: &mut Page, change: &ChangeView) {
     page.push(headline(change));
     page.push(Line::new(1).then(safe::text(&change.reason), Label::Faint));
@@ -299,7 +299,7 @@ pub(crate) fn change(page: &mut Page, change: &ChangeView) {
     }
 }
 
-/// The first line of a change.
+/// Returns the first line of a change.
 pub(crate) fn headline(change: &ChangeView) -> Line {
     let (mark, label) = mark(change.kind);
     let mut line = Line::new(0).mark(mark, label).then(safe::text(&change.address), Label::Strong);
@@ -339,8 +339,8 @@ fn rows(page: &mut Page, change: &ChangeView) {
     }
 }
 
-/// The attributes of a new object. Those that the API fills in by itself are only named: nobody
-/// reviews a value that is not there.
+/// Adds the attributes of a new object. Those that the API fills in are only named, because they have no
+/// value yet to review.
 fn creation(page: &mut Page, change: &ChangeView, after: &Object) {
     let given = |(name, value): &(&Name, &Shown)| match value {
         Shown::Null => false,
@@ -354,7 +354,8 @@ fn creation(page: &mut Page, change: &ChangeView, after: &Object) {
     filled_in(page, filled.map(|(name, _)| name));
 }
 
-/// The attributes of an object that goes: what the spec once said of it. The API's own are counted.
+/// Adds the attributes of an object that goes, as far as the spec gave them. The API's own attributes are
+/// only counted.
 fn removal(page: &mut Page, change: &ChangeView, before: &Object) {
     let said = |name: &Name| change.managed.is_empty() || change.managed.contains(name);
     let known = || before.iter().filter(|(_, value)| **value != Shown::Null);
@@ -370,7 +371,7 @@ fn removal(page: &mut Page, change: &ChangeView, before: &Object) {
     }
 }
 
-/// Names the attributes that the API fills in.
+/// Adds the names of the attributes that the API fills in.
 fn filled_in<'a>(page: &mut Page, names: impl Iterator<Item = &'a Name>) {
     let names: Vec<_> = names.map(|name| values::key(name)).collect();
     let shown = names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
@@ -381,8 +382,8 @@ fn filled_in<'a>(page: &mut Page, names: impl Iterator<Item = &'a Name>) {
     }
 }
 
-/// The attributes that differ. One that `after` does not have counts only when it is a cause:
-/// otherwise it is one that nobody manages.
+/// Adds the attributes that differ. One that is missing in `after` counts only if it is a cause; otherwise it
+/// is not managed.
 fn differences(page: &mut Page, change: &ChangeView, before: &Object, after: &Object) {
     let (mut rows, mut filled, mut same) = (Vec::new(), Vec::new(), 0);
     for (name, value) in after {
@@ -463,7 +464,7 @@ fn outputs(page: &mut Page, view: &PlanView<'_>) {
     }
 }
 
-/// The outputs that change, without the heading.
+/// Adds the outputs that change, without the heading.
 pub(crate) fn output_rows(page: &mut Page, view: &PlanView<'_>) {
     let changed = view.outputs.iter().filter(|(_, output)| output.kind != Action::NoOp);
     let rows: Vec<_> = changed.map(|(name, output)| output_row(name, output)).collect();

@@ -1,8 +1,8 @@
 //! Values and their differences as lines.
 //!
-//! Short values stand on one line, as TOML writes them. Of what changes inside a map, a list, a
-//! set or a long text only the changed parts are shown, with a count of the rest. Texts that are
-//! JSON on both sides are compared as JSON.
+//! Short values stand on one line, in TOML's notation. Of a change inside a map, a list, a set or a long
+//! text, only the changed parts are shown, with a count of the others. Texts that are JSON on both sides are
+//! compared as JSON.
 
 use std::fmt::{self, Write as _};
 
@@ -16,26 +16,26 @@ use crate::shown::{Object, Shown};
 
 /// The widest value that stays on one line.
 const INLINE_MAX: usize = 76;
-/// The longest text that is compared line by line.
+/// The longest text that is compared line by line, in lines.
 const TEXT_LINES_MAX: usize = 5_000;
 /// The most lines that one attribute gets.
 const ROWS_MAX: usize = 120;
-/// Beyond this depth values are shown on one line.
+/// The depth beyond which values are shown on one line.
 const DEPTH_MAX: usize = 10;
 
-/// One attribute, or one entry of a map, and what becomes of it.
+/// One attribute, or one entry of a map, with its change.
 pub(crate) struct Row<'a> {
     pub(crate) name: String,
     pub(crate) before: Option<&'a Shown>,
     pub(crate) after: Option<&'a Shown>,
-    /// The address and the attribute that its value follows from when that goes without saying:
-    /// itself.
+    /// The address and the name of the attribute: an unknown value that is computed from itself needs no
+    /// explanation. None for an entry of a map.
     pub(crate) own: Option<(&'a str, &'a str)>,
     pub(crate) unit: Option<&'a str>,
-    /// The place in the spec.
+    /// The place in the spec; none if there is none.
     pub(crate) origin: Option<String>,
     pub(crate) note: Option<(&'static str, Label)>,
-    /// True if the spec no longer gives it, and it is cleared.
+    /// True if the spec no longer gives the attribute, and the change clears it.
     pub(crate) is_unset: bool,
     pub(crate) mark: Option<(&'static str, Label)>,
 }
@@ -60,7 +60,7 @@ impl<'a> Row<'a> {
         self
     }
 
-    /// Returns the row as one line, if it fits.
+    /// Returns the row as one line; none if it does not fit.
     fn inline(&self) -> Option<Line> {
         let line = match (self.before, self.after) {
             (Some(before), Some(after)) => self.arrow(before, after)?,
@@ -96,7 +96,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Adds rows as a table: names, values and origins each begin in one column.
+/// Adds rows as a table: all names begin in one column, and so do values and origins.
 pub(crate) fn table(page: &mut Page, depth: usize, rows: &[Row<'_>]) {
     let name_width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0).min(32);
     let inlines: Vec<Option<Line>> = rows.iter().map(Row::inline).collect();
@@ -149,7 +149,7 @@ fn kind_note(row: &Row<'_>) -> Option<&'static str> {
     }
 }
 
-/// The lines below a row whose value does not fit on its line.
+/// Adds the lines below a row whose value does not fit on its line.
 fn block(page: &mut Page, depth: usize, row: &Row<'_>) {
     let mut below = Page::new();
     match (row.before, row.after) {
@@ -172,7 +172,7 @@ fn faint(depth: usize, text: String) -> Line {
     Line::new(depth).then(text, Label::Faint)
 }
 
-/// A value over several lines.
+/// Adds a value on several lines.
 fn whole(page: &mut Page, depth: usize, value: &Shown) {
     match value {
         Shown::String(text) => {
@@ -200,7 +200,7 @@ fn whole(page: &mut Page, depth: usize, value: &Shown) {
     }
 }
 
-/// Writes the difference of two values, over several lines.
+/// Adds the difference of two values, on several lines.
 fn changed(page: &mut Page, depth: usize, before: &Shown, after: &Shown) {
     match (before, after) {
         (Shown::Map(a), Shown::Map(b)) if depth < DEPTH_MAX => maps(page, depth, a, b),
@@ -239,7 +239,7 @@ fn maps(page: &mut Page, depth: usize, before: &Object, after: &Object) {
     unchanged(page, depth, same);
 }
 
-/// A row with the mark of what becomes of it.
+/// Returns a row with the symbol of its change.
 fn entry(row: Row<'_>) -> Row<'_> {
     match (row.before, row.after) {
         (Some(_), Some(_)) => row.marked("~", Label::Changed),
@@ -299,7 +299,7 @@ fn sets(page: &mut Page, depth: usize, before: &[Shown], after: &[Shown]) {
     unchanged(page, depth, same);
 }
 
-/// The changed lines of a text, with two lines around them.
+/// Adds the changed lines of a text, with two unchanged lines around them.
 fn texts(page: &mut Page, depth: usize, before: &str, after: &str) {
     let (old, new) = (before.lines().count(), after.lines().count());
     if old + new > TEXT_LINES_MAX {
@@ -324,7 +324,7 @@ fn texts(page: &mut Page, depth: usize, before: &str, after: &str) {
     }
 }
 
-/// Lines of a text: with the mark of what becomes of them, or faint where nothing does.
+/// Adds lines of a text: with the symbol of their change, or faint if they do not change.
 fn push_lines(page: &mut Page, depth: usize, lines: &[&str], mark: Option<(&'static str, Label)>) {
     for text in lines {
         let text = format!("| {}", safe::text(text.trim_end_matches(['\n', '\r'])));
@@ -336,8 +336,8 @@ fn push_lines(page: &mut Page, depth: usize, lines: &[&str], mark: Option<(&'sta
     }
 }
 
-/// Returns the difference of two lists, item by item, in order. It goes to the one algorithm and the one type of
-/// item that are used here: the crate's entry that chooses at run time compiles all of its six.
+/// Returns the difference of two lists, item by item, in order. It calls the one algorithm and the one type
+/// of item that are used here, because the crate's general function compiles all six of its algorithms.
 fn differences(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let mut ops = Compact::new(Replace::new(Capture::new()), old, new);
     match myers::diff(&mut ops, old, 0..old.len(), new, 0..new.len()) {
@@ -345,12 +345,12 @@ fn differences(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     }
 }
 
-/// Equal for items that are the same, and only for these.
+/// Returns a text that is equal for equal items, and only for these.
 fn identity(item: &Shown, side: &str, index: usize) -> String {
     if item.same(item) { inline_full(item) } else { format!("{side}{index}") }
 }
 
-/// Says whether the parts of two values can be compared, and at least one is too long for a line.
+/// Returns true if the parts of two values can be compared, and at least one value is too long for a line.
 fn comparable(before: &Shown, after: &Shown) -> bool {
     match (before, after) {
         (Shown::Map(_), Shown::Map(_))
@@ -362,7 +362,7 @@ fn comparable(before: &Shown, after: &Shown) -> bool {
     }
 }
 
-/// Two texts that are both a JSON object or both a JSON array.
+/// Returns two texts as values if both are JSON objects or both are JSON arrays; else none.
 fn json_pair(before: &str, after: &str) -> Option<(Shown, Shown)> {
     let read = |text: &str| -> Option<serde_json::Value> {
         text.starts_with(['{', '[']).then(|| serde_json::from_str(text).ok()).flatten()
@@ -375,20 +375,20 @@ fn json_pair(before: &str, after: &str) -> Option<(Shown, Shown)> {
     Some((show(&before), show(&after)))
 }
 
-/// Says whether `from` is the reference `address.name`.
+/// Returns true if `from` is the reference `address.name`.
 pub(crate) fn is_own(from: &str, address: &str, name: &str) -> bool {
     let rest = from.strip_prefix(address).and_then(|rest| rest.strip_prefix('.'));
     rest == Some(name)
 }
 
-/// The value's text if it may stand on the row's line.
+/// Returns the value's text if it may stand on the row's line; else none.
 fn short(value: &Shown, row: &Row<'_>) -> Option<String> {
     match value {
         Shown::Unknown(from) if row.own.is_some_and(|(at, name)| is_own(from, at, name)) => {
             return Some("(known after apply)".to_owned());
         }
         Shown::Unknown(_) | Shown::Sensitive(_) => return Some(inline(value)),
-        // A long text without line ends is cut; one with them gets lines of its own.
+        // A long text without line ends is truncated; one with line ends gets its own lines.
         Shown::String(text) if !text.contains('\n') => return Some(safe::quoted(text, 120)),
         Shown::String(_) => return None,
         _ => {}
@@ -397,12 +397,12 @@ fn short(value: &Shown, row: &Row<'_>) -> Option<String> {
     (text.chars().count() <= INLINE_MAX).then_some(text)
 }
 
-/// A value on one line, its texts cut.
+/// Returns a value on one line, with truncated texts.
 pub(crate) fn inline(value: &Shown) -> String {
     write(value, safe::SHOWN_MAX)
 }
 
-/// A value on one line, nothing cut.
+/// Returns a value on one line, with nothing truncated.
 pub(crate) fn full(value: &Shown) -> String {
     write(value, usize::MAX - 1)
 }
@@ -413,7 +413,7 @@ fn inline_full(value: &Shown) -> String {
 
 fn write(value: &Shown, max: usize) -> String {
     let mut text = String::new();
-    // Nothing can fail in writing to memory.
+    // Writing to memory cannot fail.
     let _ = put(&mut text, value, max);
     text
 }
@@ -444,8 +444,8 @@ fn put(out: &mut String, value: &Shown, max: usize) -> fmt::Result {
         }
         Shown::Unknown(from) if from.is_empty() => out.write_str("(known after apply)"),
         Shown::Unknown(from) => write!(out, "(known after apply: {})", safe::capped(from, max)),
-        // The fingerprint tells two secrets apart when whole values are compared, and is no secret;
-        // but it is of no use to people.
+        // The fingerprint distinguishes two secrets when whole values are compared. It is no secret, but it
+        // is of no use to people.
         Shown::Sensitive(mark) if max == usize::MAX => write!(out, "(sensitive {mark:?})"),
         Shown::Sensitive(_) => out.write_str("(sensitive)"),
     }
@@ -455,7 +455,7 @@ fn cut(text: &str) -> String {
     safe::capped(text, 400)
 }
 
-/// A key as TOML writes it.
+/// Returns a key in TOML's notation.
 pub(crate) fn key(name: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !name.is_empty() && name.chars().all(bare) {

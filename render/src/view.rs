@@ -1,9 +1,9 @@
-//! The view of a plan: what every renderer reads, and what `plan --json` prints.
+//! The view of a plan, which every renderer reads and `plan --json` prints.
 //!
-//! Its serialisation is the format `plumb-plan/1`; a key is never taken away or given another
-//! meaning, new ones may come. It holds no secret: what is sensitive has become
-//! [`Shown::Sensitive`] here, so no renderer can leak it. A plan may be large, so the views of its
-//! changes and steps are made one by one, when a renderer comes to them.
+//! Its serialisation is the format `plumb-plan/1`: no key is ever removed or given another meaning, and new
+//! ones may be added. It contains no secret: a sensitive value is [`Shown::Sensitive`] here, so no renderer
+//! can leak it. A plan may be large, so the views of its changes and steps are made one by one, when a
+//! renderer needs them.
 
 use std::collections::BTreeMap;
 
@@ -24,22 +24,22 @@ use crate::shown::{self, Object, Shown};
 /// The name of the format, with its version.
 pub const FORMAT: &str = "plumb-plan/1";
 
-/// A plan as it may be shown.
+/// A plan in a form that may be shown.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlanView<'a> {
     /// [`FORMAT`].
     pub format: &'static str,
-    /// The aim of the plan; left out where it is to apply the spec.
+    /// The aim of the plan; left out if it is to apply the spec.
     #[serde(skip_serializing_if = "Aim::is_usual")]
     pub aim: Aim,
     /// The services that the providers act on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<LocationView>,
-    /// True if it covers the whole spec and could be made at all.
+    /// True if the plan covers the whole spec and could be made at all.
     pub complete: bool,
     /// The number of changes of each action.
     pub summary: Counts,
-    /// The changes, without those that do nothing.
+    /// The changes, without no-ops.
     pub changes: Changes<'a>,
     /// The changes outside Plumb since the last run.
     pub drift: Vec<DriftView>,
@@ -50,12 +50,12 @@ pub struct PlanView<'a> {
     pub outputs: BTreeMap<String, OutputView>,
     /// The program.
     pub steps: Steps<'a>,
-    /// Calls of earlier runs whose end is not known.
+    /// The calls of earlier runs whose outcome is unknown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<DoubtView>,
     /// Errors, warnings and notes.
     pub diagnostics: Vec<DiagnosticView>,
-    /// The plan's digest; none where no plan could be made.
+    /// The plan's digest; none if no plan could be made.
     pub digest: Option<String>,
 }
 
@@ -63,19 +63,20 @@ pub struct PlanView<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aim {
-    /// To make the world what the spec says.
+    /// Makes the world what the spec says.
     #[default]
     Apply,
-    /// The same, going by the state: nothing live was looked at.
+    /// Makes the world what the spec says, with the state in place of the live objects: nothing was looked
+    /// at.
     ApplyUnseen,
-    /// To take everything away.
+    /// Deletes everything.
     Destroy,
-    /// To accept what is live.
+    /// Accepts the live objects into the state.
     RefreshOnly,
 }
 
 impl Aim {
-    /// Returns true if it is what a plan is for when nothing else is said.
+    /// Returns true if this is the aim of a plan without options.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
     fn is_usual(&self) -> bool {
         *self == Self::Apply
@@ -87,22 +88,22 @@ impl Aim {
 pub struct LocationView {
     /// The provider instance.
     pub provider: Name,
-    /// `local service`, or the hosts of its APIs.
+    /// The name of the service: `local service`, or the hosts of its APIs.
     pub service: String,
-    /// The start of the fingerprint of the account; none for the service on this machine, and before
-    /// the first apply.
+    /// The start of the fingerprint of the account; none for the service on this machine, and before the
+    /// first apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
 }
 
 impl LocationView {
-    /// The view of a location.
+    /// Returns the view of a location.
     pub fn new(provider: &Name, service: &str, account: Option<&Fingerprint>) -> Self {
         let account = account.map(|account| account.start().to_owned());
         Self { provider: provider.clone(), service: service.to_owned(), account }
     }
 
-    /// The locations in a line: `Acts on local service (serverless).`
+    /// Returns the locations in a line: `Acts on local service (serverless).`; none if there is none.
     pub fn line(locations: &[Self]) -> Option<String> {
         let one = |it: &Self| match &it.account {
             Some(account) => format!("{} ({}, account {account})", it.service, it.provider),
@@ -124,16 +125,16 @@ pub struct Counts {
     pub read: usize,
     pub forget: usize,
     pub import: usize,
-    /// The number of objects that get another address, also beside another action.
+    /// The number of objects that get another address, including those with another action.
     #[serde(rename = "move")]
     pub moved: usize,
     #[serde(rename = "no-op")]
     pub no_op: usize,
-    /// The number of objects that another run works on right now: they are not changed, and do not yet agree
-    /// with the spec.
+    /// The number of objects that another run is changing right now. This plan does not change them, and they
+    /// do not agree with the spec yet.
     #[serde(skip_serializing_if = "is_none")]
     pub running: usize,
-    /// The number of changes that wait until the result of a call on their object is known.
+    /// The number of changes that wait for the outcome of a call on their object.
     #[serde(rename = "in-doubt", skip_serializing_if = "is_none")]
     pub in_doubt: usize,
 }
@@ -143,12 +144,12 @@ fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
-/// A change as it may be shown.
+/// A change in a form that may be shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChangeView {
     /// The address of the object.
     pub address: String,
-    /// The address that it had, where the spec moves it.
+    /// The earlier address of the object, if the spec moves it; else none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_from: Option<String>,
     /// The resource type.
@@ -160,34 +161,34 @@ pub struct ChangeView {
     pub action: &'static str,
     /// The reason, in a sentence.
     pub reason: String,
-    /// The id of the object that is there now.
+    /// The id of the object that exists now.
     pub id: Option<String>,
-    /// The live object.
+    /// The live object; none if there is none.
     pub before: Option<Object>,
-    /// The planned object.
+    /// The planned object; none if there will be none.
     pub after: Option<Object>,
-    /// The places of `after` that only apply will know, each with what they follow from.
+    /// The places of `after` that only apply will know, each with the expression that computes its value.
     pub unknown: BTreeMap<String, String>,
     /// The places of `before` and `after` that hold secrets.
     pub sensitive: Vec<String>,
     /// The attributes that make the action necessary.
     pub causes: Vec<CauseView>,
-    /// The effects beside the change.
+    /// The side effects of the change.
     pub effects: Vec<String>,
-    /// The data that is lost for good.
+    /// The data that is lost for good; none if no data is lost.
     pub loss: Option<String>,
-    /// The cost of the object, where its type has a price.
+    /// The cost of the object; none if its type has no price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<CostView>,
     /// The number of rules that can only be checked before the call.
     pub deferred_rules: usize,
-    /// True if it is about an object beside the address's current one.
+    /// True if the change is about an object beside the address's current one.
     pub deposed: bool,
-    /// Of a replace: whether the new object is made before the old one goes.
+    /// For a replace: true if the new object is made before the old one is deleted. None for other actions.
     pub create_first: Option<bool>,
     /// The attributes that the spec, or a default, gives or last gave.
     pub managed: Vec<Name>,
-    /// Its place in the spec.
+    /// The place of the resource in the spec.
     #[serde(flatten)]
     pub place: Place,
     /// The units of numbers, by attribute; see [`PlanView::with_units`].
@@ -200,7 +201,7 @@ pub struct ChangeView {
 /// A place in a spec.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// The file, as a user would name it.
+    /// The path of the file, as a user would write it.
     pub file: Option<String>,
     /// The line, from 1.
     pub line: Option<usize>,
@@ -215,9 +216,9 @@ pub struct CauseView {
     pub attribute: Name,
     /// True if it forces a replace.
     pub replaces: bool,
-    /// True if the live value moved, rather than the spec.
+    /// True if the live value changed, rather than the spec.
     pub drifted: bool,
-    /// True if the spec no longer gives it, and it is cleared.
+    /// True if the spec no longer gives the attribute, and the change clears it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unset: bool,
     /// The place in the spec.
@@ -225,7 +226,7 @@ pub struct CauseView {
     pub place: Place,
 }
 
-/// An object that changed outside.
+/// An object that changed outside Plumb.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DriftView {
     /// The address of the object.
@@ -237,13 +238,13 @@ pub struct DriftView {
     pub action: &'static str,
     /// The object after the last run.
     pub before: Object,
-    /// The object now.
+    /// The object now; none if it is gone.
     pub after: Option<Object>,
     /// The places that hold secrets.
     pub sensitive: Vec<String>,
     /// The managed attributes that differ.
     pub attributes: Vec<Name>,
-    /// The lines of TOML that keep the object as it is now, for the spec.
+    /// The lines of TOML for the spec that keep the object as it is now; none if there are none.
     pub proposal: Option<String>,
     /// The units of numbers, by attribute; see [`PlanView::with_units`].
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -255,11 +256,11 @@ pub struct DriftView {
 pub struct OutputView {
     /// The word of the action.
     pub action: &'static str,
-    /// Its last value.
+    /// The last value of the output; none if there is none.
     pub before: Option<Shown>,
-    /// Its next value.
+    /// The next value of the output; none if there is none.
     pub after: Option<Shown>,
-    /// The places that only apply will know, from the output's name on.
+    /// The places that only apply will know, with paths that begin with the output's name.
     pub unknown: BTreeMap<String, String>,
     /// True if it is sensitive.
     pub sensitive: bool,
@@ -270,17 +271,17 @@ pub struct OutputView {
 /// A step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StepView {
-    /// Its name.
+    /// The name of the step.
     pub id: String,
-    /// The word of its operation.
+    /// The word of the operation.
     pub operation: &'static str,
     /// The address of the object.
     pub address: String,
-    /// The steps that must have succeeded.
+    /// The steps that must have succeeded before this one.
     pub needs: Vec<String>,
 }
 
-/// A call of an earlier run whose end is not known.
+/// A call of an earlier run whose outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DoubtView {
     /// The call.
@@ -289,9 +290,9 @@ pub struct DoubtView {
     pub address: String,
     /// The operation of the call.
     pub operation: &'static str,
-    /// The reason that its end is not known.
+    /// The reason that its outcome is unknown.
     pub reason: String,
-    /// True if another run is at it right now.
+    /// True if another run is performing the call right now.
     pub running: bool,
 }
 
@@ -299,7 +300,7 @@ pub struct DoubtView {
 pub type Units = BTreeMap<Name, BTreeMap<Name, String>>;
 
 impl<'a> PlanView<'a> {
-    /// The view of a plan.
+    /// Returns the view of a plan.
     pub fn new(
         plan: &'a Plan,
         sources: &'a Sources,
@@ -323,7 +324,7 @@ impl<'a> PlanView<'a> {
         }
     }
 
-    /// The view where no plan could be made.
+    /// Returns the view if no plan could be made.
     pub fn refused(sources: &Sources, diagnostics: &Diagnostics) -> Self {
         Self {
             format: FORMAT,
@@ -342,31 +343,31 @@ impl<'a> PlanView<'a> {
         }
     }
 
-    /// Returns the number of errors that stand in its way; a plan that can be applied has none.
+    /// Returns the number of errors; a plan that can be applied has none.
     pub fn errors(&self) -> usize {
         self.diagnostics.iter().filter(|found| found.severity == Severity::Error.word()).count()
     }
 
-    /// Says whether it does nothing: no change of a resource or of an output.
+    /// Returns true if the plan does nothing: it changes no resource and no output.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
             && self.steps.is_empty()
             && self.outputs.values().all(|output| output.kind == Action::NoOp)
     }
 
-    /// With what was asked for, which a plan does not hold.
+    /// Sets the aim, which a plan does not contain.
     #[must_use]
     pub fn with_aim(self, aim: Aim) -> Self {
         Self { aim, ..self }
     }
 
-    /// With the services that the providers act on, which a plan does not hold.
+    /// Sets the services that the providers act on, which a plan does not contain.
     #[must_use]
     pub fn with_locations(self, locations: Vec<LocationView>) -> Self {
         Self { locations, ..self }
     }
 
-    /// With the units of numbers, which a plan does not hold.
+    /// Sets the units of numbers, which a plan does not contain.
     #[must_use]
     pub fn with_units(mut self, units: &'a Units) -> Self {
         self.changes = self.changes.with_units(units);
@@ -376,9 +377,9 @@ impl<'a> PlanView<'a> {
         self
     }
 
-    /// Takes over from an earlier view what a plan at rest does not hold: what was asked for, what was
-    /// worth knowing, the places in the spec, and the units. `earlier` is that view's JSON; what does not
-    /// fit is left out.
+    /// Takes over the parts of an earlier view that a plan file does not contain: the aim, the services, the
+    /// diagnostics, the places in the spec, and the units. `earlier` is the JSON of that view; parts that do
+    /// not fit are left out.
     pub fn restore(&mut self, earlier: &serde_json::Value) {
         let told = earlier.get("diagnostics").and_then(serde_json::Value::as_array);
         self.diagnostics = told.into_iter().flatten().filter_map(DiagnosticView::of_json).collect();
@@ -458,7 +459,7 @@ impl Counts {
 
     fn add(&mut self, action: Action) {
         let count = match action {
-            // Counted with those of which more becomes than another address.
+            // A move is counted in `moved`, together with the moves that have another action.
             Action::Move => return,
             Action::Create => &mut self.create,
             Action::Update => &mut self.update,
@@ -472,8 +473,8 @@ impl Counts {
         *count += 1;
     }
 
-    /// The words and counts that a summary line names: the four main ones always, others when
-    /// there are some.
+    /// Returns the words and counts for a summary line: always the four main ones, and others if they are not
+    /// zero.
     pub fn named(&self) -> Vec<(&'static str, usize)> {
         let others = [
             ("read", self.read),
@@ -493,7 +494,7 @@ impl Counts {
     }
 }
 
-/// The place of a span, as people say it.
+/// Returns the place of a span, as people read it.
 pub fn place(span: Option<Span>, sources: &Sources) -> Place {
     let Some(span) = span else { return Place::default() };
     let position = sources.position(span);
@@ -531,7 +532,7 @@ pub(crate) fn change_view(
         deferred_rules: change.deferred_rules,
         deposed: change.deposed,
         create_first: match first {
-            // What is let go is there before and after.
+            // An object that is let go exists before and after.
             Some(Operation::Forget) => None,
             Some(operation) if change.action == Action::Replace => {
                 Some(operation == Operation::Create)
@@ -545,7 +546,7 @@ pub(crate) fn change_view(
     }
 }
 
-/// The units of some attributes of a type.
+/// Returns the units of some attributes of a type.
 pub(crate) fn units_of<'n>(
     units: &Units,
     ty: &Name,
@@ -584,7 +585,7 @@ fn cause_view(cause: &Cause, sources: &Sources) -> CauseView {
 }
 
 fn drift_view(drift: &Drift) -> DriftView {
-    // The secrets of a drift are sealed in its values, so no places need to be told.
+    // The secrets of a drift are sealed in its values, so no sensitive places are needed.
     let show = |attributes| shown::object(attributes, &Paths::none());
     let (before, after) = (show(&drift.before), drift.after.as_ref().map(show));
     DriftView {

@@ -1,6 +1,6 @@
 //! Encryption at rest: AES-256-GCM-SIV under a key that the user gives, over whole pieces.
 //!
-//! A piece is a snapshot, the payload of one journal frame, or a plan file. Sealed, it is
+//! A piece is a snapshot, the payload of one journal frame, or a plan file. The bytes of a sealed piece are:
 //!
 //! ```text
 //!  0   4  magic "PLX1"
@@ -10,13 +10,13 @@
 //! 40   n  ciphertext, with a tag of 16 bytes
 //! ```
 //!
-//! The kind of a piece, and its place in the journal, are authenticated with it: no piece can stand for
-//! another one. A passphrase becomes a key by argon2id, once for each salt and process; a state
-//! keeps the salt that it began with. What is not sealed is read as it is, so that a state from
-//! before there was a key can be read, and is sealed when it is written next.
+//! The kind of a piece, and its place in the journal, are authenticated with it, so no piece can replace
+//! another one. A passphrase becomes a key by argon2id, once for each salt and process; a state keeps the
+//! salt that it began with. A piece that is not sealed is read as it is. So a state from before there was a
+//! key can be read, and the next write seals it.
 //!
-//! Not here: that an older piece was put back. The lock file's note tells that, in clear: it holds
-//! numbers, random names and digests only.
+//! This module does not detect that an older piece was put back. The note in the lock file does, in clear: it
+//! contains only numbers, random names and digests.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ const SALT: usize = 16;
 const CHECK: usize = 8;
 const NONCE: usize = 12;
 const HEAD: usize = MAGIC.len() + SALT + CHECK + NONCE;
-/// A key itself, in hexadecimal digits.
+/// The length of a key that is given in hexadecimal digits.
 const KEY_DIGITS: usize = 64;
 /// The shortest passphrase, in characters.
 const PASSPHRASE_MIN: usize = 12;
@@ -51,7 +51,7 @@ const COST: (u32, u32, u32) = (64 * 1024, 3, 1);
 type Salt = [u8; SALT];
 type Key = [u8; 32];
 
-/// Seals and opens; without a key it leaves everything as it is. Clones share what was derived.
+/// Seals and opens pieces; without a key it leaves them unchanged. Clones share the derived keys.
 #[derive(Clone, Default)]
 pub struct Cipher(Option<Arc<Keyed>>);
 
@@ -68,40 +68,40 @@ enum Secret {
 #[derive(Default)]
 struct Derived {
     keys: BTreeMap<Salt, Key>,
-    /// The salt that was seen last: what is written next has it, too.
+    /// The salt that was seen last, which the next written piece gets, too.
     salt: Option<Salt>,
 }
 
-/// The error of a text that is no key. It does not show the text.
+/// The error of a text that is no valid key. It does not show the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadKey {
-    /// It is empty.
+    /// The text is empty.
     #[error("it is empty")]
     Empty,
-    /// It is too short to be one.
+    /// The text is too short.
     #[error("it is shorter than {PASSPHRASE_MIN} characters")]
     Short,
 }
 
-/// The error of a piece that cannot be opened, or sealed.
+/// The error of a piece that cannot be opened or sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CipherError {
-    /// It is sealed, and no key was given.
+    /// The piece is sealed, and no key was given.
     #[error("it is encrypted, but {VARIABLE} is not set")]
     NoKey,
-    /// Another key sealed it.
+    /// The piece was sealed with another key.
     #[error("it is encrypted with another key than {VARIABLE}")]
     OtherKey,
-    /// It was changed, cut, or put in another's place.
+    /// The piece was changed, truncated, or moved to another place.
     #[error("it is encrypted, and was damaged or moved from its place")]
     Damaged,
-    /// The key could not be derived, or no random bytes were there.
+    /// The key could not be derived, or there were no random bytes.
     #[error("it cannot be encrypted or decrypted here: there is too little memory or randomness")]
     Impossible,
 }
 
 impl CipherError {
-    /// The error for a file with this name.
+    /// Returns the error for a file with this name.
     pub(crate) fn of(self, path: &str) -> StoreError {
         let help = match self {
             Self::NoKey => "nothing was changed; set it to the key that the state was written with",
@@ -114,14 +114,14 @@ impl CipherError {
 }
 
 impl fmt::Debug for Cipher {
-    /// Shows whether there is a key, and nothing of it.
+    /// Shows if there is a key, and no part of it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_on() { "Cipher(on)" } else { "Cipher(off)" })
     }
 }
 
 impl Cipher {
-    /// Leaves everything as it is.
+    /// Returns a cipher without a key, which leaves everything unchanged.
     pub const fn off() -> Self {
         Self(None)
     }
@@ -137,12 +137,12 @@ impl Cipher {
         Ok(Self(Some(Arc::new(Keyed { secret, derived: Mutex::default() }))))
     }
 
-    /// Says whether there is a key.
+    /// Returns true if there is a key.
     pub fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Seals a piece; `context` says which one it is.
+    /// Seals a piece; `context` identifies it.
     pub fn seal<'a>(&self, context: &[u8], plain: &'a [u8]) -> Result<Cow<'a, [u8]>, CipherError> {
         let Some(keyed) = &self.0 else { return Ok(Cow::Borrowed(plain)) };
         let (salt, key) = keyed.current()?;
@@ -160,7 +160,7 @@ impl Cipher {
         Ok(Cow::Owned(sealed))
     }
 
-    /// Opens a piece that was sealed as `context`; what is not sealed is handed back.
+    /// Opens a piece that was sealed with `context`; a piece that is not sealed is returned unchanged.
     pub fn open<'a>(&self, context: &[u8], bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, CipherError> {
         if !is_sealed(bytes) {
             return Ok(Cow::Borrowed(bytes));
@@ -183,7 +183,7 @@ impl Cipher {
     }
 }
 
-/// Says whether a piece is sealed.
+/// Returns true if a piece is sealed.
 pub fn is_sealed(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
@@ -193,7 +193,7 @@ impl Keyed {
         self.derived.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The salt and the key of what is written next.
+    /// Returns the salt and the key for the next piece.
     fn current(&self) -> Result<(Salt, Key), CipherError> {
         if let Secret::Key(key) = &self.secret {
             return Ok(([0; SALT], *key));
@@ -235,12 +235,12 @@ fn random<const N: usize>() -> Result<[u8; N], CipherError> {
     Ok(bytes)
 }
 
-/// Returns the data that is authenticated beside the content.
+/// Returns the data that is authenticated in addition to the content.
 fn bound(context: &[u8], salt: &Salt) -> Vec<u8> {
     [&MAGIC[..], salt, context].concat()
 }
 
-/// Returns a check that tells one key from another and reveals neither.
+/// Returns a check value that identifies a key without revealing it.
 fn check_of(key: &Key) -> [u8; CHECK] {
     let mut check = [0; CHECK];
     check.copy_from_slice(

@@ -1,7 +1,7 @@
 //! The conformance suite: the behaviour of every store, as tests that each backend runs.
 //!
-//! [`run`] panics where a store does not conform. A store that passes can still lose data when the
-//! machine stops: what a crash leaves behind is for each backend's own tests.
+//! [`run`] panics if a store does not conform. A store that passes may still lose data when the machine
+//! stops: the tests of each backend cover crashes.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ pub async fn run(make: impl Fn() -> OpenStore) {
     a_place_that_a_state_arrives_at_is_read_and_not_used(make()).await;
 }
 
-/// A snapshot with some content, for tests of stores.
+/// Returns a snapshot with some content, for tests of stores.
 pub fn snapshot(serial: u64) -> Snapshot {
     let mut snapshot = Snapshot::new("lineage-1".to_owned(), SealKey::from_random([7; 32]));
     snapshot.serial = serial;
@@ -76,7 +76,7 @@ fn entry(n: u64) -> Entry {
     }
 }
 
-/// Records that are all different, for tests of stores, which do not look into them.
+/// Returns records that are all different, for tests of stores, which do not interpret records.
 pub fn records(numbers: Range<u64>) -> Vec<Record> {
     let plan = Digest::of(b"plan");
     let record =
@@ -97,7 +97,7 @@ async fn loaded(place: &OpenStore) -> Loaded {
     place().load().await.expect("the state is readable")
 }
 
-/// Makes the first state and lets go.
+/// Makes the first state and releases the lock.
 async fn initialised(place: &OpenStore) -> Version {
     let mut held = locked(place, "first").await;
     held.initialise(&snapshot(0)).await.expect("nothing is there yet")
@@ -193,7 +193,8 @@ async fn only_the_expected_version_is_replaced(place: OpenStore) {
         let result = held.save(&snapshot(2), &wrong).await;
         assert!(matches!(result, Err(StoreError::Fenced(_))), "{result:?}");
     }
-    // That was the caller's mistake and nothing was written, so the right one may still come.
+    // The wrong version was the caller's mistake and nothing was written, so a save with the right one still
+    // works.
     held.save(&snapshot(2), &second).await.expect("the version is right");
 }
 
@@ -301,7 +302,7 @@ async fn a_place_that_was_left_says_where_to(place: OpenStore) {
     drop(locked(&place, "d").await);
 }
 
-/// A move may bring it back, over what was left.
+/// A migration may bring a state back to a location that it left.
 async fn a_place_that_was_left_takes_its_state_back(place: OpenStore) {
     initialised(&place).await;
     let mut held = locked(&place, "a").await;
@@ -321,7 +322,8 @@ async fn a_place_that_was_left_takes_its_state_back(place: OpenStore) {
     assert_eq!(locked(&place, "b").await.loaded().snapshot, Some(back));
 }
 
-/// From before there is a state, while it is written, until the mark is taken away.
+/// A location at which a state arrives can be read and not used, from before there is a state until the mark
+/// is removed.
 async fn a_place_that_a_state_arrives_at_is_read_and_not_used(place: OpenStore) {
     let mark = arriving_from("/srv/x/.plumb");
     let mut held = to_move(&place).await;

@@ -1,10 +1,10 @@
-//! The file operations that a file store is made of, as a seam for tests: each of them can fail.
+//! The file operations of a file store, as a seam for tests: each of them can fail.
 //!
-//! Not an abstraction over file systems: names and handles are the operating system's own, and
-//! locks, which no test needs to fail, are taken on the handles directly.
+//! This is no abstraction over file systems: names and handles are those of the operating system. Locks are
+//! taken on the handles directly, because no test needs them to fail.
 //!
-//! No file is opened through a link of its name: a folder may come along with a repository, and a link
-//! in it would choose which file of this machine is read, written or locked instead.
+//! No file is opened through a link under its name: a folder may come with a repository, and a link in it
+//! could choose which other file of this machine is read, written or locked.
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -15,14 +15,14 @@ use rustix::fs::OFlags;
 
 /// The file operations of a file store.
 pub trait Disk: Send + Sync {
-    /// Reads a whole file; none if there is none. What is no regular file, such as a link, or has more
-    /// than `most` bytes, is an error of the kind `FileTooLarge`.
+    /// Reads a whole file; returns none if there is none. If it is no regular file (but a link, for example),
+    /// or has more than `most` bytes, that is an error of the kind `FileTooLarge`.
     fn read(&self, path: &Path, most: u64) -> io::Result<Option<Vec<u8>>>;
 
     /// Makes a folder that only this user can enter. An existing one is left as it is.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
 
-    /// Opens a new file that only this user can read. A left-over of that name is removed first.
+    /// Opens a new file that only this user can read. Removes a left-over file with that name first.
     fn create(&self, path: &Path) -> io::Result<File>;
 
     /// Opens a file to read and append.
@@ -31,22 +31,22 @@ pub trait Disk: Send + Sync {
     /// Writes all of `bytes`.
     fn write(&self, file: &File, bytes: &[u8]) -> io::Result<()>;
 
-    /// Makes what was written durable.
+    /// Makes the written bytes durable.
     fn sync(&self, file: &File) -> io::Result<()>;
 
     /// Gives a file a second name.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Renames a file over whatever has the new name.
+    /// Renames a file and replaces the file with the new name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Makes the names in a folder durable.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
 }
 
-/// Looks at a file whose name only Plumb gives; none if there is none. Anything but a regular file is an
-/// error of the kind `FileTooLarge`: to open a pipe is to wait for its other end, and a link is
-/// somebody else's, wherever it leads.
+/// Returns the metadata of a file whose name only Plumb gives; none if there is none. Anything but a regular
+/// file is an error of the kind `FileTooLarge`: opening a pipe would wait for its other end, and a link was
+/// made by somebody else, wherever it leads.
 pub fn look(path: &Path) -> io::Result<Option<Metadata>> {
     let is_none = |why| Err(io::Error::new(ErrorKind::FileTooLarge, why));
     match path.symlink_metadata() {
@@ -58,14 +58,14 @@ pub fn look(path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
-/// Options that open what stands under a name itself, and not what a link of that name leads to.
+/// Returns options that open a file itself, and not the target of a link with that name.
 pub fn nofollow() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
     options
 }
 
-/// The real thing.
+/// The real disk.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealDisk;
 

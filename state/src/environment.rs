@@ -1,20 +1,20 @@
-//! The environment that a store is opened in, and the error where it cannot be.
+//! The environment in which a store is opened, and the error if it cannot be opened.
 
 use engine::hosts::AllowedHosts;
 
-/// The environment, as far as it is text.
+/// The environment variables that are text.
 #[derive(Clone, Copy)]
 pub struct Environment<'a> {
     look: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl<'a> Environment<'a> {
-    /// The one that `look` looks into.
+    /// Returns the environment in which `look` looks up variables.
     pub fn new(look: &'a dyn Fn(&str) -> Option<String>) -> Self {
         Self { look }
     }
 
-    /// A variable that is set and not empty.
+    /// Returns the value of a variable; none if it is not set or empty.
     pub fn get(&self, name: &str) -> Option<String> {
         (self.look)(name).filter(|value| !value.trim().is_empty())
     }
@@ -27,13 +27,13 @@ impl<'a> Environment<'a> {
     }
 }
 
-/// The error of settings that no store can be opened with. It shows no credential.
+/// The error of settings with which no store can be opened. It shows no credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
     /// The error message.
     pub message: String,
-    /// The way out.
+    /// The advice; none if there is none.
     pub help: Option<String>,
 }
 

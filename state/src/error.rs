@@ -11,44 +11,44 @@ pub enum StoreError {
     /// This run lost the lock to another one, or the snapshot is at another version.
     #[error("this run can no longer write the state: {0}")]
     Fenced(String),
-    /// State or journal cannot be read, or are not what they should be. Nothing was changed.
+    /// State or journal cannot be read, or contradict each other. Nothing was changed.
     #[error("{what}")]
     Suspicious {
         /// The error message, which names the file.
         what: String,
-        /// The way out.
+        /// The advice.
         help: String,
     },
-    /// There must be a state here, and there is none. Nothing was changed.
+    /// There should be a state here, and there is none. Nothing was changed.
     #[error("{what}")]
     Missing {
         /// The error message, with the trace of an earlier state.
         what: String,
-        /// The way out.
+        /// The advice.
         help: String,
     },
-    /// The state was moved away from here, on purpose. Nothing was changed.
+    /// The state was moved away from here by a person. Nothing was changed.
     #[error("the state was moved from {from} to {to}")]
     Moved {
-        /// The place that was left.
+        /// The location that the state left.
         from: String,
-        /// The place where it is now, as [`Store::place`] says it.
+        /// The location where the state is now, in the form of [`Store::place`].
         to: String,
     },
-    /// The state is on its way here, and is not yet to be used here. Nothing was changed.
+    /// The state is on its way here, and must not be used here yet. Nothing was changed.
     #[error("the state is being moved from {from} to {to}")]
     Arriving {
-        /// The place that it comes from, as [`Store::place`] says it.
+        /// The location that the state comes from, in the form of [`Store::place`].
         from: String,
-        /// This place.
+        /// This location.
         to: String,
     },
-    /// The store cannot keep a state safely, or cannot be used as it is set up. Nothing was changed.
+    /// The store cannot keep a state safely, or is not set up correctly. Nothing was changed.
     #[error("{what}")]
     Unfit {
         /// The cause, or the error message.
         what: String,
-        /// The way out.
+        /// The advice.
         help: String,
     },
     /// Reading or writing failed.

@@ -1,5 +1,5 @@
-//! The fence of one holder: it closes when the holder loses the lock or a write fails, and then stays
-//! closed. The next reader finds out what was stored.
+//! The fence of one holder: it closes when the holder loses the lock or a write fails, and stays closed. The
+//! next reader finds out which data was stored.
 
 use crate::error::StoreError;
 

@@ -1,8 +1,8 @@
-//! A locked store on top of a fenced log: the order of checks and writes that all backends share.
+//! A locked store on top of a fenced log, with the order of checks and writes that all backends share.
 //!
-//! A backend brings a [`FencedLog`]: how one frame, one snapshot and one mark are written so that
-//! they count only while this holder has the lock. Everything else is here: what may follow what is
-//! stored, how it is encoded and sealed, and that nothing is written after a failure.
+//! A backend implements [`FencedLog`]: the writes of one frame, one snapshot and one mark, which take effect
+//! only while this holder has the lock. The rest is here: the check that a write may follow the stored data,
+//! encoding and sealing, and the rule that nothing is written after a failure.
 
 use std::borrow::Cow;
 
@@ -20,20 +20,20 @@ use crate::frame::{End, Frame, Journal, SnapshotRef};
 use crate::mark::Mark;
 use crate::store::{Loaded, LockedStore, Version};
 
-/// The target of the lines about the lock, for filters of the log.
+/// The target of the log lines about the lock, for filters of the log.
 pub(crate) const LOCK_LOG: &str = "plumb::lock";
 
-/// The writes of one backend, by the holder of its lock. Each of them takes effect only if no other
-/// holder has taken over, and otherwise fails with [`StoreError::Fenced`].
+/// The writes of one backend, by the holder of its lock. Each write takes effect only if no other holder has
+/// taken over; otherwise it fails with [`StoreError::Fenced`].
 #[async_trait]
 pub(crate) trait FencedLog: Send + Sync {
-    /// Returns the cipher that everything is sealed with.
+    /// Returns the cipher for all stored data.
     fn cipher(&self) -> &Cipher;
 
     /// Returns the epoch of this holder, which is higher than that of every earlier one.
     fn epoch(&self) -> u64;
 
-    /// Refuses if the loss of the lock shows without a write.
+    /// Returns an error if it is known without a write that the lock is lost.
     fn check_lock(&self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -41,7 +41,7 @@ pub(crate) trait FencedLog: Send + Sync {
     /// Appends one frame, durably.
     async fn append(&mut self, frame: &Frame) -> Result<(), StoreError>;
 
-    /// Replaces the snapshot, durably, and the journal by the one that begins with the snapshot's base.
+    /// Replaces the snapshot, durably, and the journal by one that begins with the snapshot's base.
     async fn replace(
         &mut self,
         new: &EncodedSnapshot,
@@ -51,7 +51,7 @@ pub(crate) trait FencedLog: Send + Sync {
     /// Sets or removes the mark, durably.
     async fn mark(&mut self, mark: Option<&Mark>) -> Result<(), StoreError>;
 
-    /// Returns the size of a frame as it counts for [`LockedStore::journal_bytes`].
+    /// Returns the number of bytes that a frame counts for in [`LockedStore::journal_bytes`].
     fn frame_bytes(&self, frame: &Frame) -> u64 {
         frame.bytes.len() as u64
     }
@@ -60,32 +60,32 @@ pub(crate) trait FencedLog: Send + Sync {
     async fn release(self) -> Result<(), StoreError>;
 }
 
-/// A snapshot as it is stored, and the frame that the journal behind it begins with.
+/// A snapshot in its stored form, and the first frame of the journal that follows it.
 pub(crate) struct EncodedSnapshot {
     pub(crate) header: Header,
     pub(crate) bytes: Vec<u8>,
     pub(crate) base: Frame,
 }
 
-/// The content that a snapshot is put in place of. A backend fails if it finds another.
+/// The content that a snapshot replaces. A backend fails if it finds another content.
 #[derive(Debug)]
 pub(crate) enum Replaced {
     /// An empty store.
     Nothing,
     /// This snapshot.
     Snapshot(SnapshotRef),
-    /// Any content, and the mark with it: a person restores a state.
+    /// Any content, including the mark: a person restores a state.
     Anything,
 }
 
-/// The end of what is stored: the snapshot that counts and the journal behind it.
+/// The position at the end of the stored data: the current snapshot and the journal after it.
 pub(crate) struct Position {
     pub(crate) header: Header,
     pub(crate) end: End,
     pub(crate) journal_bytes: u64,
 }
 
-/// Joins what was read of a store; none if the journal is not the one that follows the snapshot.
+/// Joins the parts that were read from a store; returns none if the journal does not follow the snapshot.
 pub(crate) fn join(
     header: Header,
     snapshot: Snapshot,
@@ -100,17 +100,17 @@ pub(crate) fn join(
     Some((loaded, Position { header, end: journal.end, journal_bytes }))
 }
 
-/// The locked store of every backend.
+/// The locked store of all backends.
 pub(crate) struct FencedStore<L> {
     log: L,
     loaded: Loaded,
-    /// None until a first run has made its state.
+    /// The end of the stored data; none until a first run has made its state.
     position: Option<Position>,
     fence: Fence,
 }
 
 impl<L: FencedLog> FencedStore<L> {
-    /// Begins to write behind what was loaded.
+    /// Returns a store that writes after the loaded data.
     pub(crate) fn new(log: L, loaded: Loaded, position: Option<Position>) -> Self {
         debug!(target: LOCK_LOG, epoch = log.epoch(), "lock taken");
         Self { log, loaded, position, fence: Fence::default() }
@@ -139,8 +139,8 @@ impl<L: FencedLog> FencedStore<L> {
     }
 }
 
-/// Puts a snapshot in place of whatever is there, behind a journal that ends at `checkpoint`, and
-/// releases the lock. See [`crate::Store::restore`].
+/// Replaces whatever is stored by a snapshot, after a journal that ends at `checkpoint`, and releases the
+/// lock. See [`crate::Store::restore`].
 pub(crate) async fn restore<L: FencedLog>(
     log: L,
     snapshot: &Snapshot,
@@ -182,7 +182,7 @@ pub(crate) fn seal_base(
     Frame::base(base, after, log.epoch(), log.cipher()).map_err(unwritable)
 }
 
-/// Seals records as the frame behind `after`.
+/// Seals records as the frame after `after`.
 pub(crate) fn seal_records(
     log: &impl FencedLog,
     records: &[Record],
@@ -195,12 +195,12 @@ fn unwritable(error: serde_json::Error) -> StoreError {
     StoreError::failed("cannot write the journal", error)
 }
 
-/// The error of a holder whose lock another run has taken.
+/// Returns the error of a holder whose lock another run has taken.
 pub(crate) fn lock_lost() -> StoreError {
     StoreError::Fenced("another run took the lock of the state".to_owned())
 }
 
-/// Refuses a snapshot that may not follow the one that is there.
+/// Refuses a snapshot that must not follow the stored one.
 fn check_successor(
     old: &Header,
     expected: &Version,

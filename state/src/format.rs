@@ -1,13 +1,13 @@
-//! The persisted snapshot: one line that says what it is, and the lines that it is.
+//! The stored snapshot: one line with a header, and the lines with the content.
 //!
-//! The first line is a JSON object with the format's number, the version of Plumb that wrote it,
-//! lineage, serial, epoch, the end of the journal that is folded in, and last the digest: BLAKE3
-//! over the header up to the digest and everything behind the header. The second line is the
-//! [`Snapshot`] as a JSON object, without its entries. Each further line is one entry: a list of
-//! address and content. So the bytes are serialised once, hashed once, and believed only when every
-//! one of them is as it was written; and large states are read and written by several threads.
+//! The first line is a JSON object with the format's number, the version of Plumb that wrote it, lineage,
+//! serial, epoch, the end of the journal that is folded in, and last the digest: BLAKE3 over the header up to
+//! the digest and everything after the header. The second line is the [`Snapshot`] as a JSON object, without
+//! its entries. Each further line is one entry: a list of address and content. So the bytes are serialised
+//! once and hashed once, and accepted only if every one of them is unchanged; and several threads read and
+//! write large states.
 //!
-//! Not here: files, and whether this snapshot is the one that is due.
+//! Files, and the question if this snapshot is the right one, do not belong here.
 
 mod entries;
 
@@ -20,7 +20,7 @@ use crate::frame::{End, Journal, NUMBER_MAX, SnapshotRef};
 use crate::json;
 use crate::store::Version;
 
-/// The format that this version writes. It reads this and every older one.
+/// The format that this version writes. It reads this format and every older one.
 pub const FORMAT: u64 = 1;
 
 const DIGEST_LEN: usize = 64;
@@ -36,16 +36,16 @@ pub struct Header {
     pub lineage: String,
     /// The serial.
     pub serial: u64,
-    /// The epoch of the writer.
+    /// The epoch of the holder that wrote it.
     pub epoch: u64,
     /// The end of the journal that is folded in.
     pub checkpoint: End,
-    /// The digest of the whole, in hexadecimal digits.
+    /// The digest of the whole snapshot, in hexadecimal digits.
     pub digest: String,
 }
 
 impl Header {
-    /// Returns the name of this snapshot.
+    /// Returns the reference to this snapshot.
     pub fn snapshot_ref(&self) -> SnapshotRef {
         let Self { lineage, serial, digest, .. } = self.clone();
         SnapshotRef { lineage, serial, digest }
@@ -56,8 +56,8 @@ impl Header {
         end.map_or(0, |end| end.epoch).max(self.epoch)
     }
 
-    /// Says what is wrong if this snapshot is older than one that was seen in its place, or is not of
-    /// the same history.
+    /// Returns the contradiction if this snapshot is older than one that was seen in its place, or is from
+    /// another history; else none.
     pub(crate) fn contradiction(&self, seen: &SnapshotRef) -> Option<String> {
         let (found, due) = (self.serial, seen.serial);
         if seen.lineage != self.lineage {
@@ -78,13 +78,13 @@ impl Header {
             && (start.lsn, start.chain) == (checkpoint.lsn, checkpoint.chain)
     }
 
-    /// The version that compare-and-swap goes by.
+    /// Returns the version for compare-and-swap.
     pub fn version(&self) -> Version {
         Version(format!("{}-{}", self.serial, self.digest))
     }
 }
 
-/// The header as JSON, but for the digest. The order of its lines is the order in the file.
+/// The header as JSON, without the digest. The order of the fields is the order in the file.
 #[derive(Serialize, Deserialize)]
 struct Head {
     format: u64,
@@ -102,21 +102,21 @@ struct Checkpoint {
     chain: String,
 }
 
-/// A snapshot that cannot be read.
+/// The reason that a snapshot cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// Zero bytes.
+    /// The file is empty.
     #[error("it is empty")]
     Empty,
     /// A newer version of Plumb wrote it.
     #[error("it has format {found}, and this version of Plumb reads formats up to {known}")]
     Newer {
-        /// The format that it has.
+        /// The format of the snapshot.
         found: u64,
-        /// The newest format that is known.
+        /// The newest format that this version knows.
         known: u64,
     },
-    /// Something else, or a part of one.
+    /// The file is something else, or a part of a snapshot.
     #[error("it is not a state that Plumb wrote: {0}")]
     Foreign(&'static str),
     /// Bytes were changed, or are missing.
@@ -127,7 +127,7 @@ pub enum Unreadable {
     Content(String),
 }
 
-/// Encodes a snapshot. Fails only on values that are nested too deep to be read back.
+/// Encodes a snapshot. Fails only for values that are nested too deep to be read back.
 pub fn encode(
     snapshot: &Snapshot,
     epoch: u64,
@@ -162,7 +162,7 @@ pub fn encode(
     Ok((header(head, checkpoint, digest), bytes))
 }
 
-/// Everything but the entries. Each part is named, so that a new one cannot be forgotten.
+/// Returns the snapshot without the entries. Each field is named here, so that a new one cannot be forgotten.
 fn without_entries(snapshot: &Snapshot) -> Snapshot {
     let Snapshot {
         lineage,
@@ -195,7 +195,7 @@ fn header(head: Head, checkpoint: End, digest: String) -> Header {
     Header { engine, lineage, serial, epoch, checkpoint, digest }
 }
 
-/// Decodes a snapshot, and believes it only if every byte is as it was written.
+/// Decodes a snapshot, and accepts it only if every byte is unchanged.
 pub fn decode(bytes: &[u8]) -> Result<(Header, Snapshot), Unreadable> {
     let (header, head, body) = parts(bytes)?;
     if digest_of(head, body) != header.digest {
@@ -216,30 +216,31 @@ pub fn decode(bytes: &[u8]) -> Result<(Header, Snapshot), Unreadable> {
 
 const TOO_HIGH: Unreadable = Unreadable::Foreign("a number in it is too high to count up from");
 
-/// Refuses a snapshot with numbers that cannot be counted up from, wherever one comes from.
+/// Refuses a snapshot with numbers that are too large to be counted up, whatever its source.
 pub fn check_numbers(snapshot: &Snapshot) -> Result<(), Unreadable> {
     let highest = snapshot.serial.max(snapshot.next_call);
     if highest > NUMBER_MAX { Err(TOO_HIGH) } else { Ok(()) }
 }
 
-/// The text of a parse error may quote the content, which is no business of a terminal.
+/// Returns the error without its text, because the text of a parse error may quote the content, which a
+/// terminal must not show.
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` passes")]
 fn content(error: serde_json::Error) -> Unreadable {
     Unreadable::Content(format!("{:?} error in column {}", error.classify(), error.column()))
 }
 
-/// The first line, with its end, and the rest.
+/// Returns the first line, with its end, and the rest.
 fn split_line(bytes: &[u8]) -> (&[u8], &[u8]) {
     let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
     bytes.split_at(end)
 }
 
-/// Reads the first line of a snapshot, which proves nothing of the second.
+/// Reads the first line of a snapshot, without checking the rest.
 pub fn peek(bytes: &[u8]) -> Result<Header, Unreadable> {
     parts(bytes).map(|(header, _, _)| header)
 }
 
-/// The header, the bytes of it that are digested, and the body.
+/// Returns the header, the bytes of it that are digested, and the body.
 fn parts(bytes: &[u8]) -> Result<(Header, &[u8], &[u8]), Unreadable> {
     if bytes.is_empty() {
         return Err(Unreadable::Empty);
@@ -258,7 +259,7 @@ fn parts(bytes: &[u8]) -> Result<(Header, &[u8], &[u8]), Unreadable> {
     Ok((header(parsed, checkpoint, digest), head, body))
 }
 
-/// A newer format may look different in everything but its first number.
+/// Refuses a newer format. It may differ in everything but its first number.
 fn refuse_newer(bytes: &[u8]) -> Result<(), Unreadable> {
     #[derive(Deserialize)]
     struct Any {

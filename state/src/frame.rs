@@ -1,8 +1,8 @@
 //! The journal's bytes: frames with checksums, numbers and a hash chain.
 //!
-//! One frame is one append, so an append is there whole or not at all. The first frame of a journal
-//! is its base: it names the snapshot that the journal follows. What is written here is checked
-//! here when it is read back; what the records mean is not known here. Little-endian:
+//! One frame is one append, so an append is stored completely or not at all. The first frame of a journal is
+//! its base: it names the snapshot that the journal follows. This module checks everything that it reads; it
+//! does not know the meaning of the records. Little-endian:
 //!
 //! ```text
 //!  0   4  magic "PLJ1"
@@ -15,17 +15,16 @@
 //!      4  CRC-32 of everything before
 //! ```
 //!
-//! The checksum is CRC-32 as in IEEE 802.3: it finds torn and rotten frames, the chain finds
-//! frames that are whole and in the wrong place. The header has a checksum of its own, so that a
-//! length is believed or not before it is used.
+//! The checksum is CRC-32 of IEEE 802.3: it finds torn and damaged frames, and the chain finds whole frames
+//! in the wrong place. The header has its own checksum, so that a length is checked before it is used.
 //!
-//! With a key the payload is sealed ([`crate::cipher`]), bound to bytes 8 to 40 of its header, so
-//! that a frame opens in its own place only.
+//! With a key the payload is sealed ([`crate::cipher`]) and bound to bytes 8 to 40 of its header, so that a
+//! frame opens only in its own place.
 //!
-//! A frame that a crash left unfinished can only be the last one, and is either too short or has
-//! sectors that were never written and read as zeros. That is a torn end, nobody was told that it
-//! is durable, and it is dropped. Everything else that is wrong is damage, a rotten last frame
-//! too, because a record in it may be all that is known of an object.
+//! A frame that a crash left unfinished can only be the last one. It is too short, or has sectors that were
+//! never written and read as zeros. Such a torn end was never acknowledged as durable, and it is dropped.
+//! Everything else that is wrong is damage. A damaged last frame is damage, too, because a record in it may
+//! be all that is known of an object.
 
 pub(crate) mod pieces;
 
@@ -36,21 +35,21 @@ use serde::{Deserialize, Serialize};
 use crate::cipher::{Cipher, CipherError};
 use crate::json;
 
-/// The highest serial, number of a call, of a frame or of a run that is believed. A run counts up
-/// from what it reads, so a number near the end of what its type (in a database: 63 bits) can hold
-/// would run over. No state gets there by itself.
+/// The highest accepted serial, and number of a call, a frame or a run. A run counts up from the numbers that
+/// it reads, so a number near the limit of its type (in a database: 63 bits) would overflow. No state reaches
+/// this number by itself.
 pub const NUMBER_MAX: u64 = i64::MAX as u64 / 2;
 
 const MAGIC: [u8; 4] = *b"PLJ1";
 const HEADER: usize = 44;
 const TRAILER: usize = 4;
-/// The unit that a disk writes whole or not at all.
+/// The unit, in bytes, that a disk writes completely or not at all.
 const SECTOR: usize = 512;
 
 /// The first half of a BLAKE3 hash.
 pub type Chain = [u8; 16];
 
-/// The place behind a frame: what the next one must follow.
+/// The position after a frame, which the next frame must follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct End {
     /// The frame's number; 0 before the first.
@@ -61,7 +60,8 @@ pub struct End {
     pub epoch: u64,
 }
 
-/// Names one snapshot: what a journal follows, or what was seen of a store.
+/// A reference to one snapshot, for the journal that follows it or as the newest one that was seen of a
+/// store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotRef {
     /// The lineage of the state.
@@ -77,23 +77,23 @@ pub struct SnapshotRef {
 pub struct Journal {
     /// The snapshot that it follows.
     pub base: SnapshotRef,
-    /// The place before its base: the end of the journal before.
+    /// The position before its base, which is the end of the journal before.
     pub start: End,
     /// Its records, in order.
     pub records: Vec<Record>,
-    /// The place behind its last whole frame.
+    /// The position after its last whole frame.
     pub end: End,
-    /// The length of its whole frames in bytes. The rest is torn.
+    /// The length of its whole frames, in bytes. The rest is torn.
     pub whole: usize,
 }
 
-/// The damage of a journal.
+/// The damage in a journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is damaged at byte {at}: {what}")]
 pub struct Damage {
     /// The offset in bytes.
     pub at: usize,
-    /// The damage at that offset.
+    /// A description of the damage at that offset.
     pub what: String,
 }
 
@@ -101,18 +101,18 @@ fn damage<T>(at: usize, what: impl Into<String>) -> Result<T, Damage> {
     Err(Damage { at, what: what.into() })
 }
 
-/// One frame as it is stored.
+/// One frame in its stored form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// The position behind the frame.
+    /// The position after the frame.
     pub end: End,
 }
 
 impl Frame {
-    /// Encodes the first frame of a journal: it names the snapshot that the journal follows, and stands
-    /// behind the end of the journal before.
+    /// Encodes the first frame of a journal, which names the snapshot that the journal follows. It comes
+    /// after the end of the journal before.
     pub fn base(
         base: &SnapshotRef,
         after: End,
@@ -188,7 +188,7 @@ pub fn read(bytes: &[u8], cipher: &Cipher) -> Result<Journal, Damage> {
 fn parse<T: DeserializeOwned>(frame: &FrameView<'_>, cipher: &Cipher) -> Result<T, Damage> {
     let refused = |error: CipherError| Damage { at: frame.at, what: error.to_string() };
     let payload = cipher.open(frame.context, frame.payload).map_err(refused)?;
-    // The text of a parse error may quote the payload, which is no business of a terminal.
+    // The text of a parse error may quote the payload, which a terminal must not show.
     serde_json::from_slice(&payload).or_else(|error| {
         let place = format!("{:?} error in column {}", error.classify(), error.column());
         damage(frame.at, format!("this version of Plumb cannot read it ({place})"))
@@ -213,18 +213,18 @@ fn follows(frame: &FrameView<'_>, end: End) -> Result<(), Damage> {
     Ok(())
 }
 
-/// A frame whose checksums are right.
+/// A frame with correct checksums.
 struct FrameView<'a> {
     at: usize,
     after: usize,
     prev: Chain,
-    /// The bytes of the header that a sealed payload is bound to.
+    /// The bytes of the header to which a sealed payload is bound.
     context: &'a [u8],
     payload: &'a [u8],
     end: End,
 }
 
-/// The frame at `at`; none at the end of the journal and at a torn end.
+/// Returns the frame at `at`; none at the end of the journal and at a torn end.
 fn next(bytes: &[u8], at: usize) -> Result<Option<FrameView<'_>>, Damage> {
     if at == bytes.len() {
         return Ok(None);
@@ -240,9 +240,9 @@ fn next(bytes: &[u8], at: usize) -> Result<Option<FrameView<'_>>, Damage> {
 }
 
 enum Flaw {
-    /// As a crash in the middle of an append leaves it.
+    /// A crash during an append may leave the frame so.
     Torn,
-    /// As no crash leaves it.
+    /// No crash leaves the frame so.
     Rotten(&'static str),
 }
 
@@ -290,7 +290,7 @@ fn short_header(bytes: &[u8], at: usize) -> Flaw {
     if begins { Flaw::Torn } else { torn_or(bytes, at, bytes.len(), "no frame begins there") }
 }
 
-/// Torn, if a sector between `from` and `to` was never written.
+/// Returns `Torn` if a sector between `from` and `to` was never written.
 fn torn_or(bytes: &[u8], from: usize, to: usize, what: &'static str) -> Flaw {
     let mut start = from;
     while start < to {
@@ -303,8 +303,8 @@ fn torn_or(bytes: &[u8], from: usize, to: usize, what: &'static str) -> Flaw {
     Flaw::Rotten(what)
 }
 
-/// Finds a whole frame from `from` on. Payloads are JSON and have no zero bytes, so no
-/// text inside one can be taken for a frame; in a sealed one two checksums would have to fit.
+/// Finds a whole frame from `from` on. Payloads are JSON and have no zero bytes, so no text inside one can
+/// look like a frame; in a sealed one, two checksums would have to match by accident.
 fn find_frame(bytes: &[u8], from: usize) -> Option<usize> {
     (from..bytes.len().saturating_sub(HEADER))
         .find(|at| bytes[*at..].starts_with(&MAGIC) && frame_at(bytes, *at).is_ok())

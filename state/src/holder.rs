@@ -1,9 +1,9 @@
 //! The run that holds a lock.
 
-/// The longest name that is stored or shown. Anybody who can write the store can write a lock.
+/// The longest name that is stored or shown, in characters. Anybody who can write the store can write a lock.
 const NAME_CHARS: usize = 200;
 
-/// A run that holds, or wants, a lock.
+/// A run that holds a lock, or asks for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Holder {
     /// The run's random name.
@@ -21,7 +21,7 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// Returns the holder with its names cut and without control characters, safe to store and to show.
+    /// Returns the holder with truncated names and without control characters, safe to store and to show.
     pub(crate) fn sanitised(&self) -> Self {
         let mut holder = self.clone();
         for name in [&mut holder.run, &mut holder.command, &mut holder.user, &mut holder.host] {

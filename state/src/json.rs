@@ -1,6 +1,6 @@
-//! JSON that is sure to be read back: nesting is bounded when writing, below the reader's bound.
+//! JSON that can always be read back: its nesting is bounded when writing, below the reader's bound.
 //!
-//! Not canonical JSON: what is digested here is the very bytes that were written.
+//! Not canonical JSON: digests are made of the written bytes.
 
 use std::io;
 
@@ -16,7 +16,7 @@ pub(crate) fn write(value: &impl Serialize, bytes: &mut Vec<u8>) -> Result<(), s
     value.serialize(&mut serializer)
 }
 
-/// The compact form, with a bound: the trait's default methods write it.
+/// The compact form with a bound; the trait's default methods write it.
 struct Bounded {
     depth: usize,
 }

@@ -1,11 +1,11 @@
-//! The stores that state lives in: the port, the persisted formats, and the backends, each a module.
+//! The stores of the state: the port, the stored formats, and the backends, each a module.
 //!
 //! A store holds one snapshot and the journal since. A save is a compare-and-swap: the caller names the
-//! version that it replaces. The log is fenced, not only the lock: a holder that lost the lock can
+//! version that it replaces. Not only the lock is fenced, but the log, too: a holder that lost the lock can
 //! append nothing, and by the rule "journal before world" starts no call.
 //!
-//! Stores do not fold: they return the snapshot and the records since, and know nothing of what the
-//! records mean.
+//! Stores do not fold: they return the snapshot and the records since, and do not know the meaning of the
+//! records.
 
 mod blocking;
 pub mod cipher;

@@ -1,13 +1,14 @@
-//! The marks of the two locations of a migration, and what they forbid.
+//! The marks of the two locations of a migration, and the operations that they forbid.
 //!
-//! `apply::migrate` writes them in an order that allows three situations. The new location is marked
-//! as arriving: runs use the old one. The old location is marked as left as well: runs use neither, and
-//! the migration has to be finished. Only the mark of the old location remains: runs use the new one.
-//! So never are both in use, and each location knows by itself whether it is.
+//! `apply::migrate` writes them in an order that allows three situations. First, the new location has the
+//! mark "arriving": runs use the old location. Second, the old location has the mark "left" as well: runs use
+//! neither, and the migration has to be finished. Third, only the old location has a mark: runs use the new
+//! one. So both locations are never in use at the same time, and each location knows by itself if it is in
+//! use.
 //!
-//! The name is followed by the run that wrote the mark. Both marks of a migration are of one run. That
-//! tells a migration that was cut short from another one to a location of the same name: a tunnel leads
-//! to one database today and to another tomorrow.
+//! The name of the location is followed by the run that wrote the mark. Both marks of a migration have the
+//! same run. That distinguishes a migration that was cut short from another one to a location with the same
+//! name: a tunnel may lead to another database tomorrow.
 
 use crate::error::StoreError;
 
@@ -20,16 +21,16 @@ const RUN: &str = " (run ";
 /// The mark of a location that takes part in a migration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// The state was moved away: nothing is read or written here any more.
+    /// The state was moved away: this location is not read or written any more.
     Left {
-        /// The place where it is now, as [`crate::Store::place`] says it.
+        /// The location where the state is now, in the form of [`crate::Store::place`].
         to: String,
-        /// The run that left it.
+        /// The run that moved it away.
         run: String,
     },
-    /// The state is on its way here: what is here may be read, and nothing goes on from it.
+    /// The state is on its way here: its data here may be read, and no run may use it.
     Arriving {
-        /// The place that it comes from.
+        /// The location that the state comes from.
         from: String,
         /// The run that brings it.
         run: String,
@@ -37,7 +38,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// Refuses to use `place`, which is marked so.
+    /// Returns the error about using `place`, which has this mark.
     pub fn refusal(&self, place: &str) -> StoreError {
         let place = place.to_owned();
         match self {
@@ -46,13 +47,14 @@ impl Mark {
         }
     }
 
-    /// Returns the run that wrote it; empty if the mark names none.
+    /// Returns the run that wrote the mark; empty if the mark names none.
     pub fn run(&self) -> &str {
         let (Self::Left { run, .. } | Self::Arriving { run, .. }) = self;
         run
     }
 
-    /// Reads a mark. Whoever can write the store can write it, so it is shown without control characters.
+    /// Reads a mark. Anybody who can write the store can write a mark, so it is shown without control
+    /// characters.
     pub(crate) fn parse(text: &str) -> Self {
         let text: String = text.chars().filter(|c| !c.is_control()).collect();
         let parts = text.strip_suffix(')').and_then(|text| text.rsplit_once(RUN));
@@ -73,12 +75,12 @@ impl Mark {
     }
 }
 
-/// The reason for which a lock is taken.
+/// The purpose of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Work on the state that is there. Every mark forbids it.
+    /// Work on the stored state. Every mark forbids it.
     Run,
-    /// A migration, from here or to here. It finds the mark in [`crate::Loaded::mark`] and heeds it.
+    /// A migration, from here or to here. It reads the mark in [`crate::Loaded::mark`] and follows it.
     Move,
 }
 
@@ -92,7 +94,7 @@ impl Purpose {
     }
 }
 
-/// Refuses a location that the state has left, before anything else of it is read.
+/// Refuses a location that the state has left, before any other data of it is read.
 pub(crate) fn refuse_left(mark: Option<&Mark>, place: &str) -> Result<(), StoreError> {
     Purpose::Run.check(mark.filter(|mark| matches!(mark, Mark::Left { .. })), place)
 }
@@ -112,7 +114,7 @@ mod tests {
         ] {
             assert_eq!(Mark::parse(&mark.text()), mark);
         }
-        // What a stranger may have put there.
+        // This is a text that somebody else may have put there.
         let left = |to: &str| Mark::Left { to: to.to_owned(), run: String::new() };
         assert_eq!(Mark::parse("gs://b/p\n"), left("gs://b/p"));
         assert_eq!(Mark::parse("a\u{1b}[2Jb"), left("a[2Jb"));

@@ -1,7 +1,7 @@
-//! A store in memory, for tests of everything above stores.
+//! A store in memory, for tests of all code above stores.
 //!
-//! It fails in two ways on request, as real stores do by themselves: writes fail from some point on,
-//! and the holder loses the lock.
+//! It fails in two ways on request, as real stores do by themselves: writes fail from some point on, and the
+//! holder loses the lock.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -36,7 +36,7 @@ struct Shared {
     journal: Vec<Frame>,
     holder: Option<Holder>,
     mark: Option<Mark>,
-    /// Raised by every holder, and when one is driven out.
+    /// The epoch, which rises with every holder, and when a holder is driven out.
     epoch: u64,
     /// The number of writes that still succeed; none if all do.
     writes_left: Option<u64>,
@@ -69,12 +69,12 @@ impl Shared {
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// Returns an empty store.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A store that an earlier run left behind.
+    /// Returns a store with the data of an earlier run.
     pub fn with(snapshot: &Snapshot, records: &[Record]) -> Self {
         let store = Self::new();
         let log = MemoryLog { store: store.clone(), epoch: 0 };
@@ -102,7 +102,8 @@ impl MemoryStore {
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
-        // No invariant spans two changes, so a test that panicked in between left it whole.
+        // A panic in another test thread cannot leave the data inconsistent, because each change is complete
+        // by itself.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,5 +1,5 @@
-//! From `[state]` of a spec to a store: which backends this build has, and what they need from the
-//! environment. Credentials come from there only.
+//! The opening of the store for a spec's `[state]`: the backends of this build, and the settings that they
+//! need from the environment. Credentials come only from there.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,24 +11,24 @@ use crate::environment::{Environment, Refusal};
 use crate::file::FileStore;
 use crate::store::Store;
 
-/// Returns true if other machines see the state, too. Such a state is made once, on purpose:
-/// where none is found, it is lost or looked for at the wrong place.
+/// Returns true if other machines use the state, too. Such a state is made once, by an explicit command: if
+/// none is found, it is lost, or the settings name the wrong place.
 pub fn is_remote(settings: &StateSettings) -> bool {
     &*settings.backend != "file"
 }
 
-/// The event that ends a lock which was not released.
+/// The event that ends a lock that was not released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockEnds {
-    /// With the process that holds it: the kernel keeps it.
+    /// The end of the process that holds the lock: the kernel ends it.
     WithProcess,
-    /// With the connection of the process that holds it: the database keeps it.
+    /// The end of the connection of the process that holds the lock: the database ends it.
     WithConnection,
-    /// Once its holder has written nothing for one and a half lifetimes of the lock.
+    /// A silence of the holder of one and a half lifetimes of the lock.
     AfterSilence,
 }
 
-/// Returns the event that ends a lock by itself under these settings. No lock has to be taken away.
+/// Returns the event that ends a lock by itself under these settings.
 pub fn lock_ends(settings: &StateSettings) -> LockEnds {
     match &*settings.backend {
         "file" => LockEnds::WithProcess,
@@ -37,7 +37,7 @@ pub fn lock_ends(settings: &StateSettings) -> LockEnds {
     }
 }
 
-/// Makes the store that `settings` describe; `folder` is Plumb's own beside the spec. Nothing is
+/// Returns the store that `settings` describe; `folder` is Plumb's own folder beside the spec. Nothing is
 /// read or called yet.
 pub fn open(
     settings: &StateSettings,
@@ -75,7 +75,7 @@ fn other(
     Ok(None)
 }
 
-/// The error for a backend that this build does not have.
+/// Returns the error about a backend that this build does not have.
 fn missing(settings: &StateSettings) -> Refusal {
     let backend = &settings.backend;
     Refusal::new(format!("this build of plumb cannot keep state in `{backend}`")).help(format!(

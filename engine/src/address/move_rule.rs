@@ -1,22 +1,22 @@
-//! Rules of moves: the address that each object of a block, an instance or a module gets.
+//! Move rules: the new address of each object of a block, an instance or a module.
 
 use super::pattern::{AddressPattern, Part, Step};
 use super::{Address, Block, ModulePath, Name};
 
-/// A pair of patterns: an object whose address fits `from` gets the one that `to` says.
+/// A pair of patterns: an object whose address fits `from` gets the address that `to` describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MoveRule {
     from: AddressPattern,
     to: AddressPattern,
 }
 
-/// The reason why two patterns are no rule.
+/// The reason that two patterns are no rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MoveRuleError {
-    /// Both are the same.
+    /// Both patterns are the same.
     #[error("both addresses are the same")]
     Same,
-    /// One is of a module, the other of a resource.
+    /// One pattern names a module, the other a resource.
     #[error("a module cannot become a resource, nor a resource a module")]
     OtherKind,
     /// The types differ.
@@ -28,7 +28,7 @@ pub enum MoveRuleError {
 }
 
 impl MoveRule {
-    /// Makes a rule of two patterns.
+    /// Makes a rule from two patterns.
     pub fn new(from: AddressPattern, to: AddressPattern) -> Result<Self, MoveRuleError> {
         if from == to {
             return Err(MoveRuleError::Same);
@@ -47,22 +47,22 @@ impl MoveRule {
         Ok(Self { from, to })
     }
 
-    /// The addresses that objects have before.
+    /// Returns the pattern of the old addresses.
     pub fn from(&self) -> &AddressPattern {
         &self.from
     }
 
-    /// The addresses that they get.
+    /// Returns the pattern of the new addresses.
     pub fn to(&self) -> &AddressPattern {
         &self.to
     }
 
-    /// Returns true if it is about all instances of a block or of a module, each of which keeps its key.
+    /// Returns true if the rule moves all instances of a block or of a module, each of which keeps its key.
     pub fn keeps_keys(&self) -> bool {
         !self.from.has_key() && !self.to.has_key()
     }
 
-    /// Returns the address that the object of an address gets; none where the rule is not about it.
+    /// Returns the new address of the object at `address`; none if the rule does not move it.
     pub fn target(&self, address: &Address) -> Option<Address> {
         let modules = address.block.module.steps();
         let (own, inner) = modules.split_at_checked(self.from.modules.len())?;
@@ -82,7 +82,7 @@ impl MoveRule {
     }
 }
 
-/// The names and keys of an address that stand in the places of `*`, and the key that is kept.
+/// The names and keys of an address that stand for `*`, and the key that is kept.
 #[derive(Default)]
 struct Taken<'a> {
     stars: std::collections::VecDeque<&'a Name>,
@@ -90,7 +90,7 @@ struct Taken<'a> {
 }
 
 impl<'a> Taken<'a> {
-    /// Takes a name and its key; none where they do not fit. Any key fits where it is kept.
+    /// Takes a name and its key; returns none if they do not fit. Any key fits if keys are kept.
     fn step(
         &mut self,
         step: &Step,
@@ -118,7 +118,8 @@ impl<'a> Taken<'a> {
         }
     }
 
-    /// The address that a pattern makes of them, with the modules `inner` inside a whole module.
+    /// Returns the address that a pattern makes of the taken names and keys, with the modules `inner` inside
+    /// a whole module.
     fn put_into(
         mut self,
         to: &AddressPattern,

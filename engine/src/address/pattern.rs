@@ -1,4 +1,4 @@
-//! Patterns of addresses: a module, a block or one instance, with `*` in the place of names and keys.
+//! Patterns of addresses: a module, a block or one instance, with `*` for names and keys.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -25,14 +25,14 @@ pub(super) struct Step {
 /// A name or a key of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
-    /// This one.
+    /// This name or key.
     Exact(Name),
-    /// Any.
+    /// Any name or key.
     Any,
 }
 
 impl AddressPattern {
-    /// The pattern inside an instance of a module.
+    /// Returns the same pattern inside an instance of a module.
     #[must_use]
     pub fn within(&self, module: &ModulePath) -> Self {
         let exact = |(name, key): (Name, Option<Name>)| Step {
@@ -44,7 +44,7 @@ impl AddressPattern {
         Self { modules, resource: self.resource.clone() }
     }
 
-    /// The pattern with `[*]` in the places of a key.
+    /// Returns the pattern with `[*]` in place of a key.
     #[must_use]
     pub fn with_any_key(&self, key: &str) -> Self {
         let mut pattern = self.clone();
@@ -57,7 +57,8 @@ impl AddressPattern {
         pattern
     }
 
-    /// The module that the pattern names, or that holds the block which it names; none where it has a `*`.
+    /// Returns the module that the pattern names, or that holds the block which it names; none if it has a
+    /// `*`.
     pub fn module(&self) -> Option<ModulePath> {
         self.modules.iter().try_fold(ModulePath::root(), |path, step| {
             let key = step.key.as_ref().map(Part::exact);
@@ -65,14 +66,14 @@ impl AddressPattern {
         })
     }
 
-    /// The block that the pattern names; none for a module, and where it has a `*` outside the key.
+    /// Returns the block that the pattern names; none for a module, and if it has a `*` outside the key.
     pub fn block(&self) -> Option<Block> {
         let (ty, step) = self.resource.as_ref()?;
         let block = Block::new(ty.exact()?, step.name.exact()?);
         Some(block.within(&self.module()?))
     }
 
-    /// The only instance that the pattern can name: one without a key where it has none.
+    /// Returns the only instance that the pattern can name: the one without a key if the pattern has no key.
     pub fn instance(&self) -> Option<Address> {
         let (_, step) = self.resource.as_ref()?;
         let key = match &step.key {
@@ -82,17 +83,17 @@ impl AddressPattern {
         Some(self.block()?.instance(key))
     }
 
-    /// Returns true if it names a whole module.
+    /// Returns true if the pattern names a whole module.
     pub fn is_module(&self) -> bool {
         self.resource.is_none()
     }
 
-    /// Returns true if it names one of the instances, and no module or block with all of them.
+    /// Returns true if the pattern names one instance, and not a module or a block with all its instances.
     pub fn has_key(&self) -> bool {
         self.last().is_some_and(|step| step.key.is_some())
     }
 
-    /// Returns true if an address is one of those that are meant: without a key, all instances are.
+    /// Returns true if the pattern names the address. A pattern without a key names all instances.
     pub fn covers(&self, address: &Address) -> bool {
         let modules = address.block.module.steps();
         let is_long_enough = match &self.resource {
@@ -109,8 +110,8 @@ impl AddressPattern {
             })
     }
 
-    /// The place of the pattern among those that fit one address, the most exact first: a resource before its module, a
-    /// name before `*`, an instance before its block.
+    /// Returns the rank of the pattern among those that fit one address; the most exact pattern has the
+    /// lowest rank. A resource ranks before its module, a name before `*`, and an instance before its block.
     pub fn generality(&self) -> impl Ord + use<> {
         let steps = || self.modules.iter().chain(self.resource.as_ref().map(|(_, step)| step));
         let count = |is: fn(&&Step) -> bool| steps().filter(is).count();
@@ -120,12 +121,12 @@ impl AddressPattern {
         (self.is_module(), Reverse(self.modules.len()), names, keyless, key_stars)
     }
 
-    /// The last name, with its key.
+    /// Returns the last name, with its key.
     pub(super) fn last(&self) -> Option<&Step> {
         self.resource.as_ref().map(|(_, step)| step).or(self.modules.last())
     }
 
-    /// The number of `*` before the type, and in all of it.
+    /// Returns the number of `*` before the type, and in the whole pattern.
     pub(super) fn stars(&self) -> (usize, usize) {
         let before = self.modules.iter().map(Step::stars).sum();
         let (ty, own) = self

@@ -1,8 +1,8 @@
 //! Adoption: the spec of objects that exist and that no state knows.
 //!
-//! Pure: objects and schemas go in, the text of a spec comes out, with the id of the object that each address is to
-//! stand for. Attributes that equal their defaults are left out, ids of other objects become references, secrets become
-//! variables, and alike objects share one `for_each`.
+//! This module does no input or output. It gets objects and schemas, and returns the text of a spec and the
+//! id of the object for each address. Attributes that equal their defaults are left out, ids of other objects
+//! become references, secrets become variables, and similar objects share one `for_each`.
 
 mod content;
 mod drafting;

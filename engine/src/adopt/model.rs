@@ -1,4 +1,4 @@
-//! The objects, their surroundings, and what the spec says of them.
+//! The objects to adopt, their surroundings, and the content of their blocks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,19 +50,19 @@ impl Surroundings<'_> {
 pub struct Draft {
     /// The text: variables, then resources.
     pub text: String,
-    /// The object that each address is to stand for.
+    /// The object for each address.
     pub imports: BTreeMap<Address, ObjectId>,
     /// The variables that the text declares.
     pub variables: Vec<AdoptedVariable>,
-    /// The facts about objects that the spec cannot say.
+    /// Notes about parts of objects that the spec cannot express.
     pub notes: Diagnostics,
 }
 
-/// A variable for a value that the spec must not hold, or that nothing shows.
+/// A variable for a value that the spec must not hold, or that no answer shows.
 pub struct AdoptedVariable {
     /// Its name.
     pub name: Name,
-    /// The live value; none where nothing shows it.
+    /// The live value; none if no answer shows it.
     pub value: Option<Value>,
     /// True if it is a secret.
     pub sensitive: bool,
@@ -74,7 +74,7 @@ pub struct AdoptedVariable {
     pub attribute: String,
 }
 
-/// The name that people know an object by; its id where it has none.
+/// Returns the name that people know an object by, or its id if it has no name.
 pub fn known_name(surroundings: &Surroundings<'_>, found: &Found) -> Name {
     let attribute = surroundings.schema(found).and_then(|schema| schema.name_attribute.as_ref());
     match attribute.and_then(|attribute| found.attributes.get(attribute)) {
@@ -103,45 +103,45 @@ impl Found {
 
 /// The content of a block that describes an object.
 pub(super) struct Content {
-    /// The object.
+    /// The object that the block describes.
     pub(super) place: Place,
-    /// The block of its own that it would have.
+    /// The name of the object's own block, if it does not share one.
     pub(super) block: Block,
-    /// The provider instance, where the block must name it.
+    /// The provider instance, if the block must name it.
     pub(super) provider: Option<Name>,
-    /// The name that people know it by, and the attribute that holds it.
+    /// The name that people know the object by, and the attribute that holds it.
     pub(super) name: Option<(Name, Name)>,
     /// The attributes, as TOML.
     pub(super) attributes: BTreeMap<Name, Text>,
-    /// The attributes that it must have.
+    /// The attributes that a block of the type must give.
     pub(super) required: Vec<Name>,
-    /// The attributes whose live values nothing shows.
+    /// The attributes whose live values no answer shows.
     pub(super) ignore_changes: Vec<Name>,
     /// The attributes with values outside their lists.
     pub(super) allow_unknown: Vec<Name>,
-    /// The variables that it needs.
+    /// The variables that the block needs.
     pub(super) variables: Vec<AdoptedVariable>,
-    /// The notes about it for the user.
+    /// The notes for the user.
     pub(super) notes: Vec<Diagnostic>,
 }
 
 /// Objects that share a block.
 pub(super) struct Many {
-    /// Their type.
+    /// The type of the objects.
     pub(super) ty: Name,
     /// A name for their block; not checked to be free.
     pub(super) name: Name,
-    /// The provider instance, where the block must name it.
+    /// The provider instance, if the block must name it.
     pub(super) provider: Option<Name>,
     /// The attribute that holds the key.
     pub(super) name_attribute: Name,
-    /// The attributes that are the same for all.
+    /// The attributes that have the same value for all objects.
     pub(super) common: BTreeMap<Name, Text>,
-    /// The attributes that each must have.
+    /// The attributes that a block of the type must give.
     pub(super) required: Vec<Name>,
-    /// The attributes in which they differ.
+    /// The attributes in which the objects differ.
     pub(super) varying: Vec<Name>,
-    /// Those with values outside their lists.
+    /// The attributes with values outside their lists.
     pub(super) allow_unknown: Vec<Name>,
     /// The objects, by key.
     pub(super) members: Vec<Member>,
@@ -149,11 +149,11 @@ pub(super) struct Many {
 
 /// One object of a block.
 pub(super) struct Member {
-    /// Its key: its name.
+    /// The key of the object, which is its name.
     pub(super) key: Name,
     /// The object.
     pub(super) place: Place,
-    /// Its values of the attributes that differ, in their order.
+    /// The object's values of the attributes that differ, in the order of those.
     pub(super) values: Vec<Text>,
 }
 
@@ -169,7 +169,7 @@ pub(super) enum Text {
 }
 
 impl Text {
-    /// The value on one line.
+    /// Returns the value on one line.
     pub(super) fn inline(&self) -> String {
         match self {
             Self::Plain(text) => text.clone(),
@@ -184,7 +184,7 @@ impl Text {
         }
     }
 
-    /// The length on one line.
+    /// Returns the length of the value on one line.
     pub(super) fn len(&self) -> usize {
         self.inline().len()
     }

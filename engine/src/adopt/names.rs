@@ -1,22 +1,22 @@
-//! Names of blocks and variables: valid, unique, and near to what the objects are called.
+//! Names of blocks and variables: valid, unique, and similar to the names of the objects.
 
 use std::collections::BTreeSet;
 
 use crate::address::Name;
 use crate::config::Config;
 
-/// The longest name that is made.
+/// The longest name that is made, in bytes.
 const LENGTH_MAX: usize = 60;
 
-/// The names that are taken.
+/// The names that are taken already.
 pub(super) struct Names {
-    /// Of resources, with their types.
+    /// The names of resources, with their types.
     blocks: BTreeSet<(Name, Name)>,
     variables: BTreeSet<Name>,
 }
 
 impl Names {
-    /// Those of a spec.
+    /// Returns the names that a spec uses.
     pub(super) fn of(config: &Config) -> Self {
         let own = config.resources.keys().filter(|block| block.module.is_root());
         Self {
@@ -25,7 +25,7 @@ impl Names {
         }
     }
 
-    /// A new name of a resource, from the text that an object is called.
+    /// Returns a new name of a resource, made from the name of an object.
     pub(super) fn block(&mut self, ty: &Name, text: &str) -> Name {
         let wanted = slug(text, ty, '-');
         let name = unique(&wanted, '-', |name| self.blocks.contains(&(ty.clone(), name.into())));
@@ -33,7 +33,7 @@ impl Names {
         name
     }
 
-    /// A new name of a variable, from its parts.
+    /// Returns a new name of a variable, made from its parts.
     pub(super) fn variable(&mut self, parts: &[&str]) -> Name {
         let wanted = slug(&parts.join("_").replace('-', "_"), "value", '_');
         let name = unique(&wanted, '_', |name| self.variables.contains(name));
@@ -42,8 +42,8 @@ impl Names {
     }
 }
 
-/// A text with what no name may hold replaced; `otherwise` where nothing is left of it, or before what begins with
-/// no letter.
+/// Returns a text with the characters replaced that a name cannot have. If nothing is left, it is
+/// `otherwise`; if it does not begin with a letter, `otherwise` is put before it.
 fn slug(text: &str, otherwise: &str, separator: char) -> String {
     let mut slug = String::new();
     for c in text.chars().take(LENGTH_MAX * 2) {
@@ -65,7 +65,7 @@ fn slug(text: &str, otherwise: &str, separator: char) -> String {
     slug[..slug.len().min(LENGTH_MAX)].trim_end_matches(['-', '_']).to_owned()
 }
 
-/// The first of `x`, `x-2`, `x-3`, … that is free.
+/// Returns the first of `x`, `x-2`, `x-3`, … that is free.
 fn unique(wanted: &str, separator: char, is_taken: impl Fn(&str) -> bool) -> Name {
     if !is_taken(wanted) {
         return wanted.into();

@@ -1,9 +1,9 @@
-//! What is said about adopted objects, one constructor each.
+//! The diagnostics about adopted objects, one constructor each.
 
 use crate::address::Address;
 use crate::diagnostics::Diagnostic;
 
-/// An attribute that no answer shows, and that an object must have.
+/// Returns the warning about a required attribute that no answer shows.
 pub(super) fn unreadable(address: &Address, attribute: &str, variable: &str) -> Diagnostic {
     Diagnostic::warning(format!("the API never shows `{attribute}` of {address}"))
         .about(address)
@@ -13,7 +13,7 @@ pub(super) fn unreadable(address: &Address, attribute: &str, variable: &str) -> 
         .help("give the variable its value; to set that value, take the attribute out of `ignore_changes`")
 }
 
-/// A value that no literal of a spec says.
+/// Returns the warning about a value that no literal of a spec can express.
 pub(super) fn unwritable(address: &Address, attribute: &str) -> Diagnostic {
     Diagnostic::warning(format!("`{attribute}` of {address} cannot be written, and is not managed"))
         .about(address)

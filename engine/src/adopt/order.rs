@@ -1,4 +1,4 @@
-//! The order in which objects are written: what others refer to comes first.
+//! The order in which objects are written: an object comes after those that it refers to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +13,13 @@ use crate::address::Name;
 pub(super) struct Batch {
     /// The objects, by index.
     pub(super) objects: Vec<usize>,
-    /// True if they are of one type and none refers to another of its type, so that they may share a block. Blocks that
-    /// refer to each other, or to themselves, are no spec.
+    /// True if the objects have one type and none refers to another of its type, so that they may share a
+    /// block. A spec in which blocks refer to each other, or to themselves, is not valid.
     pub(super) is_groupable: bool,
 }
 
-/// The objects in batches: each refers to those of earlier ones. Of references in a circle, the last is none.
+/// Returns the objects in batches: each object refers only to objects of earlier batches. If references form
+/// a circle, the last one is left out.
 pub(super) fn batches(surroundings: &Surroundings<'_>, found: &[Found]) -> Vec<Batch> {
     let index: BTreeMap<Place, usize> =
         found.iter().enumerate().map(|(at, object)| (object.place(), at)).collect();
@@ -47,7 +48,7 @@ pub(super) fn batches(surroundings: &Surroundings<'_>, found: &[Found]) -> Vec<B
     batches
 }
 
-/// Some objects, what they refer to first.
+/// Returns some objects, each after those that it refers to.
 fn in_order(own: &[usize], edges: &[(usize, usize)]) -> Vec<usize> {
     let place: BTreeMap<usize, usize> =
         own.iter().enumerate().map(|(at, object)| (*object, at)).collect();
@@ -56,7 +57,8 @@ fn in_order(own: &[usize], edges: &[(usize, usize)]) -> Vec<usize> {
     postorder(own.len(), &edges).into_iter().flatten().map(|at| own[at]).collect()
 }
 
-/// The circles of a graph, and what is in none, each after what its edges lead to.
+/// Returns the circles of a graph, and the nodes that are in no circle, each after those that its edges lead
+/// to.
 fn postorder(nodes: usize, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let mut graph = DiGraph::<(), ()>::new();
     let indices: Vec<NodeIndex> = (0..nodes).map(|_| graph.add_node(())).collect();

@@ -17,7 +17,8 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// The objects that the spec manages already. Those of modules are not to be seen from outside.
+    /// Returns the links to objects that the spec manages already, without those in modules, which references
+    /// cannot reach.
     pub(super) fn of_state(surroundings: &Surroundings<'_>) -> Self {
         let Surroundings { config, snapshot, .. } = surroundings;
         let mut addresses = BTreeMap::new();
@@ -37,7 +38,7 @@ impl Links {
         self.addresses.insert(place, address);
     }
 
-    /// The reference to an object, as a value of TOML.
+    /// Returns the reference to an object, as a TOML value; none if it has no address.
     pub(super) fn reference(&self, place: &Place) -> Option<String> {
         let address = self.addresses.get(place)?;
         Some(written::expression(&Expr::slot(address, &ID.into()).to_string()))
@@ -47,8 +48,8 @@ impl Links {
 /// The attribute that holds an object's own id.
 const ID: &str = "id";
 
-/// The type whose ids an attribute holds: the one that the schema names, else the one that its own name ends with,
-/// such as `template` of `template_id`.
+/// Returns the type whose ids an attribute holds: the one that the schema names, else the one that the
+/// attribute's name ends with, such as `template` in `template_id`.
 pub(super) fn target<'s>(
     surroundings: &'s Surroundings<'_>,
     provider: &Name,
@@ -68,7 +69,7 @@ pub(super) fn target<'s>(
     types.get(target).filter(|schema| has_id(schema)).map(|_| target)
 }
 
-/// The objects that an object may refer to, whether or not they exist.
+/// Returns the objects that an object may refer to, even if they do not exist.
 pub(super) fn targets(surroundings: &Surroundings<'_>, found: &Found) -> Vec<Place> {
     let mut places = Vec::new();
     let Some(schema) = surroundings.schema(found) else { return places };

@@ -1,4 +1,4 @@
-//! Names that say that a value is a secret, where no schema does: of environment variables, mostly.
+//! Names that mark a value as a secret if no schema does, mostly names of environment variables.
 
 /// Words at the end of a name of something secret.
 const ENDS: [&str; 8] =
@@ -6,7 +6,7 @@ const ENDS: [&str; 8] =
 /// Words before `key` in the name of a secret key.
 const KEYS: [&str; 7] = ["access", "api", "auth", "encryption", "private", "secret", "signing"];
 
-/// Returns true if an entry of this name is taken for a secret.
+/// Returns true if an entry of this name counts as a secret.
 pub(super) fn is_secret_name(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();

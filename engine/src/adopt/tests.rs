@@ -1,4 +1,4 @@
-//! Objects in, the text of a spec out.
+//! Tests of adoption: objects go in, the text of a spec comes out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::state::{ObjectId, Snapshot};
 use crate::stored::from_json;
 use crate::value::Value;
 
-/// Disks, images and apps: an app refers to an image and maybe to a disk.
+/// Returns types for disks, images and apps: an app refers to an image and maybe to a disk.
 fn providers() -> BTreeMap<Name, Arc<ProviderSchema>> {
     let attribute = |ty: &str| Attribute::new(ty.parse().unwrap());
     let required = |ty| Attribute { presence: Presence::Required, ..attribute(ty) };
@@ -81,7 +81,8 @@ fn found(ty: &str, id: &str, json: &str) -> Found {
     Found { provider: "cloud".into(), ty: ty.into(), id: ObjectId(id.into()), attributes }
 }
 
-/// The spec of objects beside another spec; with it, it resolves without a word.
+/// Returns the draft of objects beside a spec, after checking that both resolve together without a
+/// diagnostic.
 fn adopted(spec: &str, found: Vec<Found>) -> Draft {
     let providers = providers();
     let snapshot = Snapshot::new(String::new(), SealKey::from_random([1; 32]));

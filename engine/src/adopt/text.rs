@@ -26,8 +26,8 @@ impl ResourceText {
         self.lines.push((key.to_owned(), text));
     }
 
-    /// The block as text. What is too long for a line has a line for each item; a map then is a table of its own, at
-    /// the end.
+    /// Returns the block as text. A value that is too long for a line has a line for each item; a map is then
+    /// a table of its own, at the end.
     pub(super) fn text(&self) -> String {
         let mut text = format!("[{}]\n", self.header);
         let mut tables = String::new();
@@ -55,7 +55,7 @@ impl ResourceText {
     }
 }
 
-/// The block of one object.
+/// Returns the block of one object.
 pub(super) fn one(content: &Content) -> ResourceText {
     let mut block = ResourceText::new(&content.block.ty, &content.block.name);
     push_provider(&mut block, content.provider.as_ref());
@@ -69,7 +69,7 @@ pub(super) fn one(content: &Content) -> ResourceText {
     block
 }
 
-/// The block of several objects.
+/// Returns the block of several objects.
 pub(super) fn many(many: &Many) -> ResourceText {
     let mut block = ResourceText::new(&many.ty, &many.name);
     block.push("for_each", for_each(many));
@@ -89,7 +89,7 @@ pub(super) fn many(many: &Many) -> ResourceText {
     block
 }
 
-/// The keys, with the values in which the objects differ.
+/// Returns the `for_each`: the keys, with the values in which the objects differ.
 fn for_each(many: &Many) -> Text {
     let quoted = |key: &Name| written::value(&Value::String(key.clone()));
     if many.varying.is_empty() {
@@ -127,7 +127,7 @@ fn push_lifecycle(block: &mut ResourceText, ignore_changes: &[Name], allow_unkno
     }
 }
 
-/// The text of variables and blocks.
+/// Returns the text of variables and blocks.
 pub(super) fn spec(variables: &[AdoptedVariable], blocks: &[ResourceText]) -> String {
     let texts: Vec<String> =
         variables.iter().map(variable).chain(blocks.iter().map(ResourceText::text)).collect();
@@ -147,7 +147,7 @@ fn variable(variable: &AdoptedVariable) -> String {
     )
 }
 
-/// The block that asks for an object to be taken over.
+/// Returns the import block that takes over an object.
 pub fn import_block(address: &Address, id: &ObjectId) -> String {
     let text = |text: String| written::value(&Value::string(text)).unwrap_or_default();
     format!("[[import]]\nto = {}\nid = {}\n", text(address.to_string()), text(id.to_string()))

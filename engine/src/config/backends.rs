@@ -1,5 +1,5 @@
-//! The backends of the state and what each is told, as data. What they do is not known
-//! here: a spec is checked in full by a build that has none of them.
+//! The backends of the state and their settings, as data. This module does not know what a backend does, so a
+//! build without backends can still check a spec in full.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,7 +85,7 @@ const BACKENDS: &[Backend] = &[
 /// The bounds of `lock_ttl`, in seconds.
 const LOCK_TTL: std::ops::RangeInclusive<i64> = 1..=3_600;
 
-/// Words of which a key that holds a secret is made.
+/// Words that mark a key as holding a secret.
 const SECRETS: &[&str] = &["password", "secret", "token", "credential", "access_key", "sas", "key"];
 
 /// The names of the backends.
@@ -93,7 +93,7 @@ pub fn names() -> impl Iterator<Item = &'static str> + Clone {
     BACKENDS.iter().map(|backend| backend.name)
 }
 
-/// A setting of a backend, as people read of it.
+/// A setting of a backend, for the documentation.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// Its key.
@@ -104,14 +104,14 @@ pub struct Setting {
     pub is_required: bool,
 }
 
-/// The settings of a backend; none of one that there is not.
+/// Returns the settings of a backend; none if there is no such backend.
 pub fn settings(backend: &str) -> impl Iterator<Item = Setting> {
     let found = BACKENDS.iter().find(|known| known.name == backend);
     let attributes = found.into_iter().flat_map(|backend| backend.attributes);
     attributes.map(|it| Setting { name: it.name, ty: &it.ty, is_required: it.required })
 }
 
-/// Reads `[state]`: plain values, because a state must be found before anything is computed.
+/// Reads `[state]`. Its values are plain, because a state must be found before anything is computed.
 pub fn state_settings(document: &Document) -> (StateSettings, Diagnostics) {
     let mut diagnostics = Diagnostics::new();
     let (mut settings, at) = values(document, &mut diagnostics);
@@ -123,7 +123,8 @@ pub fn state_settings(document: &Document) -> (StateSettings, Diagnostics) {
     (settings, diagnostics)
 }
 
-/// Checks settings that were computed; `header` is the place of their block, `at` that of the backend's name.
+/// Checks settings that were computed. `header` is the place of their block, and `at` the place of the
+/// backend's name.
 pub(crate) fn check(settings: &mut StateSettings, (header, at): (Span, Span)) -> Diagnostics {
     let given: BTreeSet<Name> = settings.values.keys().cloned().collect();
     let with_password = settings.values.iter().filter(|(_, (value, _))| is_with_password(value));
@@ -158,7 +159,7 @@ fn check_given(
     }
 }
 
-/// The values, and the place of the backend's name.
+/// Returns the settings, and the place of the backend's name; none if the block does not name one.
 fn values(document: &Document, diagnostics: &mut Diagnostics) -> (StateSettings, Option<Span>) {
     let block = document.state.as_ref();
     let header = block.map(|block| block.header);
@@ -200,7 +201,7 @@ fn value(key: &str, item: &Item, diagnostics: &mut Diagnostics) -> Option<Value>
     value
 }
 
-/// An address like `scheme://user:password@host`.
+/// Returns true if a value is an address such as `scheme://user:password@host`.
 fn is_with_password(value: &Value) -> bool {
     let Value::String(text) = value else { return false };
     let rest = text.split_once("://").map_or(&**text, |(_, rest)| rest);

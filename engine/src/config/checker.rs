@@ -1,4 +1,4 @@
-//! Types of what a spec says against types that are wanted, with the wrong words underlined.
+//! The check of expressions in a spec against the wanted types; a diagnostic underlines the wrong words.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(super) struct Checker<'a> {
     pub(super) view: View<'a>,
     /// The resource that diagnostics are about.
     pub(super) block: Option<&'a Block>,
-    /// The place to underline instead of a line that holds a secret.
+    /// The place to underline in place of a line that holds a secret; none if the line itself may be shown.
     pub(super) instead: Option<Span>,
     /// The errors.
     pub(super) diagnostics: &'a mut Diagnostics,
@@ -49,12 +49,12 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// Returns true if a part of a value could not be read; that has been said.
+    /// Returns true if a part of a value could not be read, which a diagnostic has reported.
     pub(super) fn is_broken(&self, value: &SpecExpr) -> bool {
         self.document.broken.contains(&value.span)
     }
 
-    /// The type of a value, with what is wrong in it.
+    /// Returns the type of a value, and reports the mistakes in it.
     pub(super) fn infer(&mut self, value: &SpecExpr) -> Type {
         self.infer_part(&value.expr, value.span.file)
     }
@@ -69,7 +69,7 @@ impl<'a> Checker<'a> {
         ty
     }
 
-    /// Checks that a value is one of type `want`.
+    /// Checks that a value has the type `want`.
     pub(super) fn expect(&mut self, value: &SpecExpr, want: &Type) {
         if !self.is_broken(value) {
             self.expect_part(&value.expr, want, value.span.file);
@@ -137,7 +137,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks what is known of an attribute's value against its range or list.
+    /// Checks the known parts of an attribute's value against its range or list.
     pub(super) fn constrain(
         &mut self,
         name: &Name,
@@ -164,7 +164,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The value of a key that is not computed.
+    /// Returns the value of a key that must not be computed; none if it is computed, which is reported.
     pub(super) fn constant(&mut self, what: &str, value: &SpecExpr) -> Option<Value> {
         if self.is_broken(value) {
             return None;
@@ -176,7 +176,7 @@ impl<'a> Checker<'a> {
         constant
     }
 
-    /// The text of a key that is not computed.
+    /// Returns the text of a key that must not be computed; none if it is computed, which is reported.
     pub(super) fn constant_text(&mut self, what: &str, value: &SpecExpr) -> Option<Name> {
         match self.constant(what, value)? {
             Value::String(text) => Some(text),
@@ -187,7 +187,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A flag that is not computed; false where it cannot be read.
+    /// Returns a boolean that must not be computed; none if it cannot be read, which is reported.
     pub(super) fn constant_flag(&mut self, what: &str, value: &SpecExpr) -> Option<bool> {
         match self.constant(what, value)? {
             Value::Bool(flag) => Some(flag),
@@ -198,7 +198,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The texts of a list that is not computed, each with its place.
+    /// Returns the texts of a list that must not be computed, each with its place.
     pub(super) fn constant_texts(&mut self, what: &str, value: &SpecExpr) -> Vec<(Name, Span)> {
         if self.is_broken(value) {
             return Vec::new();
@@ -219,7 +219,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The place of a range of a file.
+/// Returns the place of a range in a file.
 pub(super) fn place(file: FileId, range: Range) -> Span {
     Span { file, start: range.start, end: range.end }
 }

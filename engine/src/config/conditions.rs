@@ -1,6 +1,6 @@
-//! Conditions with their messages, as they are written: tables with `condition` and `message`.
+//! Conditions with their messages as the spec writes them: tables with `condition` and `message`.
 //!
-//! Validations of variables, and preconditions and postconditions of resources and outputs, are read here.
+//! They are the validations of variables, and the preconditions and postconditions of resources and outputs.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::diagnostics::{Diagnostic, Span};
 use crate::expression::{Expr, Kind};
 use crate::types::Type;
 
-/// A condition that must hold, and the message where it does not.
+/// A condition, and the message if it does not hold.
 #[derive(Clone, Debug)]
 pub struct Condition {
     /// The condition: true or false.
@@ -20,20 +20,20 @@ pub struct Condition {
     pub message: SpecExpr,
 }
 
-/// The words by which people know a kind of conditions.
+/// The words for one kind of conditions in messages.
 pub(super) struct Wording {
     /// The key, such as `precondition`.
     pub(super) key: &'static str,
-    /// One of them, such as `a precondition`.
+    /// One condition, such as `a precondition`.
     pub(super) one: &'static str,
-    /// One of them with whose it is, such as ``a precondition of `value.a` ``.
+    /// One condition with its owner, such as ``a precondition of `value.a` ``.
     pub(super) whose: String,
-    /// The header of one, such as `[[resource.value.a.lifecycle.precondition]]`.
+    /// The header of a condition, such as `[[resource.value.a.lifecycle.precondition]]`.
     pub(super) form: String,
 }
 
-/// Reads the conditions in a value: a table, or a list of tables. `at` is the place of its key. One that lacks a key is
-/// left out; what is wrong goes to `push`.
+/// Reads the conditions in a value: a table, or a list of tables. `at` is the place of its key. A condition
+/// without one of its keys is left out; mistakes go to `push`.
 pub(super) fn read(
     value: &SpecExpr,
     at: Span,
@@ -95,7 +95,7 @@ pub(super) fn of_item(checker: &mut Checker<'_>, item: &Item, wording: &Wording)
     conditions
 }
 
-/// A key of a table that stands in a value, as an item.
+/// Returns a key of a table inside a value, as an item.
 pub(super) fn entry(value: &SpecExpr, (key, part): (&Expr, &Expr)) -> Item {
     let file = value.span.file;
     let own = SpecExpr { span: place(file, part.range), expr: part.clone() };

@@ -1,4 +1,4 @@
-//! Plain values: what stands in a spec, on a command line or in a variables file as it is.
+//! Plain values: values in a spec, on a command line or in a variables file that need no computation.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use crate::expression::{Expr, Kind};
 use crate::types::Type;
 use crate::value::{Attributes, Path, Segment, Value};
 
-/// The value of an expression that holds nothing to compute.
+/// Returns the value of an expression; none if a part of it has to be computed.
 pub fn constant(expr: &Expr) -> Option<Value> {
     let value = known_parts(expr)?;
     value.is_known().then_some(value)
 }
 
-/// The value of an expression as far as it shows without computing anything: the other parts are
-/// unknown. None when a key of a map is to be computed.
+/// Returns the value of an expression with the parts unknown that have to be computed. None if a key of a map
+/// has to be computed.
 pub(super) fn known_parts(expr: &Expr) -> Option<Value> {
     Some(match &expr.kind {
         Kind::Literal(value) => value.clone(),
@@ -34,13 +34,13 @@ pub(super) fn known_parts(expr: &Expr) -> Option<Value> {
     })
 }
 
-/// The text of a key that is not computed.
+/// Returns the text of a key; none if it has to be computed.
 pub(super) fn literal_key(key: &Expr) -> Option<&Name> {
     if let Kind::Literal(Value::String(text)) = &key.kind { Some(text) } else { None }
 }
 
-/// The part of an expression where a part of its value comes from; the nearest around it if that
-/// part is computed.
+/// Returns the part of an expression that gives the part of its value at `path`. If that part is computed,
+/// returns the nearest part around it.
 pub(super) fn part_at<'e>(expr: &'e Expr, path: &Path) -> &'e Expr {
     path.0
         .iter()
@@ -58,7 +58,7 @@ fn step<'e>(expr: &'e Expr, segment: &Segment) -> Option<&'e Expr> {
     }
 }
 
-/// Reads a TOML value, such as `3`, `"text"` or `["a", "b"]`. The error names no part of the text.
+/// Reads a TOML value, such as `3`, `"text"` or `["a", "b"]`. The error shows no part of the text.
 pub fn from_toml(text: &str) -> Result<Value, String> {
     if syntax::scan(text).too_deep.is_some() {
         return Err("it is nested too deeply".to_owned());
@@ -68,8 +68,8 @@ pub fn from_toml(text: &str) -> Result<Value, String> {
     plain(value.get_ref())
 }
 
-/// Reads a file of variables: `name = value` lines in TOML. The error names no value, but the
-/// line and column of a mistake.
+/// Reads a file of variables: `name = value` lines in TOML. The error shows no value, but the line and column
+/// of a mistake.
 pub fn variables_file(text: &str) -> Result<BTreeMap<Name, Given>, String> {
     let place = |offset: usize| {
         let before = text.get(..offset).unwrap_or(text);

@@ -1,4 +1,4 @@
-//! TOML values to expressions, with places in their file.
+//! The conversion of TOML values to expressions, with their places in the file.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::expression::visit::{move_ranges, walk};
 use crate::expression::{Expr, ExprError, Kind, Range};
 use crate::value::Value;
 
-/// The way in which the strings of a value are read.
+/// The way to read the strings of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Text {
     /// As text with `${…}` in it.
@@ -34,12 +34,12 @@ pub(super) struct File<'a> {
     pub(super) id: FileId,
     /// All of its text.
     pub(super) text: &'a str,
-    /// The start of the piece: the parser's places count from there.
+    /// The start of the piece in the file: the parser counts its places from there.
     pub(super) start: usize,
 }
 
 impl File<'_> {
-    /// The place of something that the parser found in the piece.
+    /// Returns the place in the file of something that the parser found in the piece.
     pub(super) fn span(self, range: std::ops::Range<usize>) -> Span {
         span(self.id, range.start + self.start..range.end + self.start)
     }
@@ -49,16 +49,16 @@ impl File<'_> {
 pub(super) struct Converter<'a> {
     /// The file.
     pub(super) file: File<'a>,
-    /// Gets the paths of `file("…")`.
+    /// Collects the paths of `file("…")`.
     pub(super) files: &'a mut BTreeSet<String>,
-    /// Gets what is wrong.
+    /// Collects the mistakes.
     pub(super) diagnostics: &'a mut Diagnostics,
     /// True if a part of the value could not be read.
     pub(super) broken: bool,
 }
 
 impl Converter<'_> {
-    /// The value as an expression; what is wrong in it stands as null and sets `broken`.
+    /// Returns the value as an expression. A part that cannot be read becomes null, and sets `broken`.
     pub(super) fn value(&mut self, value: &Spanned<DeValue<'_>>, text: Text) -> SpecExpr {
         let span = self.file.span(value.span());
         SpecExpr { expr: self.expr(value, text), span }
@@ -72,7 +72,7 @@ impl Converter<'_> {
             DeValue::String(string) => return self.string(string, place, text),
             DeValue::Integer(integer) => {
                 match i64::from_str_radix(integer.as_str(), integer.radix()) {
-                    // The parser puts such a number where it found no value, and says so.
+                    // The parser puts such a number in place of a missing value, and reports the mistake.
                     Ok(_) if value.span().is_empty() => self.broken_value(None),
                     Ok(number) => Kind::Literal(Value::Integer(number)),
                     Err(_) => self.broken_value(Some(say::bad_number(place))),
@@ -114,7 +114,7 @@ impl Converter<'_> {
 
     fn string(&mut self, string: &str, place: Span, text: Text) -> Expr {
         let range = Range { start: place.start, end: place.end };
-        // Most texts hold no brace, and that is quicker to see.
+        // Most texts hold no brace, and that check is faster.
         let marked = string.contains('{') && (string.contains("${") || string.contains("%{"));
         if text != Text::Expression && !marked {
             return Expr { kind: Kind::Literal(Value::string(string)), range };
@@ -181,8 +181,8 @@ impl Converter<'_> {
     }
 }
 
-/// The path in a call of a function that reads files, and the name of its [request](crate::expression::FileRequest). The type checker
-/// reports a wrong number of arguments.
+/// Returns the path in a call of a function that reads files, and the name of its
+/// [request](crate::expression::FileRequest). The type checker reports a wrong number of arguments.
 pub(super) fn file_request(expr: &Expr) -> Option<(&Expr, Option<String>)> {
     let Kind::Call(call) = &expr.kind else { return None };
     let request = functions::file_request(&call.name)?;
@@ -194,7 +194,7 @@ pub(super) fn file_request(expr: &Expr) -> Option<(&Expr, Option<String>)> {
     Some((path, request))
 }
 
-/// The plain path in a call of a function that reads files, to change it.
+/// Returns the plain path in a call of a function that reads files, for a change.
 pub(super) fn file_path_mut(expr: &mut Expr) -> Option<&mut Value> {
     file_request(expr)?;
     let Kind::Call(call) = &mut expr.kind else { return None };
@@ -204,7 +204,7 @@ pub(super) fn file_path_mut(expr: &mut Expr) -> Option<&mut Value> {
     }
 }
 
-/// Returns true if a path is relative and never climbs. Links are the shell's business.
+/// Returns true if a path is relative and never leaves its folder by `..`. The shell checks links.
 fn stays_inside(path: &str) -> bool {
     let rooted = path.starts_with(['/', '\\', '~']) || path.as_bytes().get(1) == Some(&b':');
     let climbs = path.split(['/', '\\']).any(|part| part == "..");

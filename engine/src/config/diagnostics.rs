@@ -1,7 +1,7 @@
 //! The diagnostics of reading a spec, one constructor each.
 //!
-//! A summary is short and always the same for one kind of mistake; the label says what is wrong
-//! with the underlined words; the help says what to write instead. None of them shows a value.
+//! A summary is short and always the same for one kind of mistake; the label describes the mistake at the
+//! underlined words; the help says what to write instead. None of them shows a value.
 
 mod blocks;
 mod refactorings;
@@ -16,7 +16,7 @@ pub use values::*;
 use crate::diagnostics::{Advice, Diagnostic, nearest};
 use crate::types::Type;
 
-/// A type as people say it: an object's attributes are too many to list.
+/// Returns a type in plain words: an object has too many attributes to list.
 fn plainly(ty: &Type) -> String {
     match ty {
         Type::Object(_) => "object".to_owned(),
@@ -28,7 +28,7 @@ fn plainly(ty: &Type) -> String {
 }
 
 impl Diagnostic {
-    /// With "did you mean …" as advice on a word, or with all there is to choose from.
+    /// Adds "did you mean …" as advice on a word, or lists all words that are possible.
     #[must_use]
     pub(super) fn choices<'a>(
         self,
@@ -42,7 +42,7 @@ impl Diagnostic {
     }
 }
 
-/// Words in backticks with commas; the first dozen of many.
+/// Returns words in backticks with commas; of many, only the first dozen.
 pub(super) fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 12;
     let words: Vec<&str> = words.into_iter().collect();
@@ -54,7 +54,7 @@ pub(super) fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     if text.is_empty() { "none".to_owned() } else { text.join(", ") }
 }
 
-/// A word of the user's in one line of bounded length, without control characters.
+/// Returns a word that the user wrote in one line of bounded length, without control characters.
 pub(super) fn shown(word: &str) -> String {
     const LENGTH_MAX: usize = 60;
     let clean = |text: &str| text.chars().map(|c| if c.is_control() { '?' } else { c }).collect();

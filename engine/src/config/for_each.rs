@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::address::Name;
 use crate::value::{Datum, Path, Segment, Value};
 
-/// The keys of a `for_each` with what stands at each, or why it cannot be one.
+/// Returns the keys of a `for_each` with their values, or the reason that the value is no valid `for_each`.
 pub fn keys(datum: &Datum) -> Result<Vec<(Name, Datum)>, &'static str> {
     if datum.sensitive.covers(&Path::root()) {
         return Err("its keys would be shown in addresses, and it is sensitive");

@@ -1,4 +1,5 @@
-//! The content of the pieces of a spec, put together: the same whoever read them, and in what order.
+//! The content of the pieces of a spec, put together. The result does not depend on the division into pieces
+//! and their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +7,7 @@ use super::{Document, Item, RawBlock, diagnostics as say};
 use crate::address::{Block, Name};
 use crate::diagnostics::{Diagnostics, FileId, Span};
 
-/// The content of a piece, or of several in the order of the text.
+/// The content of a piece, or of several pieces in the order of the text.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) plumb: Vec<((), RawBlock)>,
@@ -23,17 +24,17 @@ pub(super) struct Found {
     pub(super) moved: Vec<RawBlock>,
     pub(super) removed: Vec<RawBlock>,
     pub(super) modules: Vec<(Name, RawBlock)>,
-    /// See [`Document`], as for those below.
+    /// See [`Document`], also for the fields below.
     pub(super) files: BTreeSet<String>,
     pub(super) broken: BTreeSet<Span>,
     pub(super) torn: bool,
-    /// The tables above blocks that have headers of their own, such as `[local]`, by file.
+    /// The tables above blocks that have their own headers, such as `[local]`, by file.
     pub(super) headers: Vec<(FileId, String)>,
     pub(super) diagnostics: Diagnostics,
 }
 
 impl Found {
-    /// Adds what a later piece says.
+    /// Adds the content of a later piece.
     pub(super) fn join(&mut self, later: Self) {
         self.plumb.extend(later.plumb);
         self.state.extend(later.state);
@@ -56,8 +57,8 @@ impl Found {
         self.diagnostics.extend(later.diagnostics);
     }
 
-    /// The document, what is wrong with it, and whether something of one file came twice: in
-    /// pieces, only the parser of the whole can say if it may.
+    /// Returns the document, the mistakes, and true if a name of one file came twice: from pieces it is not
+    /// clear if that is allowed, so the parser of the whole file has to decide.
     pub(super) fn into_document(mut self) -> (Document, Diagnostics, bool) {
         self.headers.sort();
         let repeated = self.headers.windows(2).any(|pair| pair[0] == pair[1]);
@@ -90,10 +91,10 @@ impl Found {
     }
 }
 
-/// Of what is declared twice, the first counts.
+/// A merge in which the first of two declarations counts.
 struct Firsts {
     diagnostics: Diagnostics,
-    /// True if something of one file came twice.
+    /// True if a name of one file came twice.
     repeated: bool,
 }
 
@@ -104,7 +105,7 @@ impl Firsts {
         place: impl Fn(&V) -> Span,
         what: impl Fn(&K) -> String,
     ) -> BTreeMap<K, V> {
-        // Stable, so the first stays first.
+        // The sort is stable, so the first declaration stays first.
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all.dedup_by(|again, first| {
             let is_again = again.0 == first.0;

@@ -1,4 +1,4 @@
-//! Values that the shell gives beside the text of a spec: those of variables, and the contents of files.
+//! Values that the shell gives in addition to the text of a spec: values of variables, and contents of files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ pub enum Given {
     Text(String),
     /// A typed value, from a variables file.
     Value(Value),
-    /// None: the default holds, and without one the value counts as not known. For looking at a spec without values.
+    /// No value: the default counts, and without a default the value is unknown. For reading a spec without
+    /// values.
     Unset,
 }

@@ -25,8 +25,8 @@ pub(super) struct KnownValues<'a> {
     pub(super) files: &'a BTreeMap<String, Arc<str>>,
 }
 
-/// Reads and checks the imports. That the objects are there, and belong to nobody else, is for the
-/// planner to say.
+/// Reads and checks the imports. The planner checks that the objects exist, and that no other address has
+/// them.
 pub(super) fn imports(
     document: &Document,
     names: &Names<'_>,
@@ -62,7 +62,7 @@ pub(super) fn imports(
     imports
 }
 
-/// The locals of the whole spec, as the config will have them.
+/// Returns the locals of the whole spec, in the form that the config will have.
 fn locals(document: &Document, names: &Names<'_>) -> BTreeMap<Name, LocalConfig> {
     let local = |(name, item): (&Name, &super::Item)| {
         let ty = names.modules.input_types.get(name).cloned();
@@ -71,7 +71,7 @@ fn locals(document: &Document, names: &Names<'_>) -> BTreeMap<Name, LocalConfig>
     document.locals.iter().map(local).collect()
 }
 
-/// A block whose expressions are right as far as types can tell.
+/// An import block whose expressions have the right types.
 struct Import<'a> {
     for_each: Option<&'a SpecExpr>,
     to: &'a SpecExpr,
@@ -106,7 +106,7 @@ impl<'a> Import<'a> {
         is_right.then_some(import)
     }
 
-    /// The imports of all entries of `for_each`, or the only one. What is wrong in one ends the rest.
+    /// Returns the imports of all entries of `for_each`, or the only one. A mistake in one ends the rest.
     fn all(
         &self,
         checker: &mut Checker<'_>,
@@ -173,7 +173,8 @@ impl<'a> Import<'a> {
     }
 }
 
-/// A text that is known before anything is planned; none for one of a variable that `validate` has no value for.
+/// Returns a text that is known before planning; none if it depends on a variable for which `validate` has no
+/// value.
 fn text(
     checker: &mut Checker<'_>,
     key: &str,
@@ -190,7 +191,7 @@ fn text(
     }
 }
 
-/// The entries of `for_each`: each a key and what stands there.
+/// Returns the entries of `for_each`: each a key and its value.
 fn entries(
     checker: &mut Checker<'_>,
     value: &SpecExpr,
@@ -213,7 +214,7 @@ fn entries(
     })
 }
 
-/// Computes a value of an import. A secret would show in addresses and ids.
+/// Computes a value of an import. It must not be secret, because addresses and ids are shown.
 fn computed(
     checker: &mut Checker<'_>,
     key: &str,
@@ -234,7 +235,7 @@ fn computed(
     }
 }
 
-/// The values that are known before planning, and `each` of an import.
+/// The scope of an import: the values that are known before planning, and `each`.
 struct ImportScope<'a> {
     plain: &'a PlainScope<'a>,
     each: Option<(Name, Datum)>,

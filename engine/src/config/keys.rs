@@ -1,4 +1,5 @@
-//! The tables of a spec and their keys, as data: the parser refuses other keys, and editors offer and explain these.
+//! The tables of a spec and their keys, as data: the parser refuses other keys, and editors offer and explain
+//! these.
 
 /// A table at the top of a spec.
 #[derive(Clone, Copy, Debug)]
@@ -9,9 +10,10 @@ pub struct TableForm {
     pub header: Header,
     /// One such table as messages call it, such as "a variable".
     pub one: &'static str,
-    /// The keys that mean the same in all of them.
+    /// The keys that have the same meaning in all tables of this form.
     pub keys: &'static [Key],
-    /// True if it has other keys, too: attributes, inputs, settings, or names of one's own.
+    /// True if the table may have other keys, too: attributes, inputs, settings, or names that the user
+    /// chooses.
     pub is_open: bool,
     /// Its meaning, in a sentence.
     pub description: &'static str,
@@ -426,7 +428,7 @@ pub const TABLES: &[TableForm] = &[
     },
 ];
 
-/// The table of that name.
+/// Returns the table with that name.
 pub fn table(name: &str) -> Option<&'static TableForm> {
     TABLES.iter().find(|table| table.name == name)
 }
@@ -441,7 +443,8 @@ pub fn names(keys: &'static [Key]) -> Vec<&'static str> {
     keys.iter().map(|key| key.name).collect()
 }
 
-/// The keys of the table at a path such as `resource`, type, name, `lifecycle`; none of a path to no known table.
+/// Returns the keys of the table at a path such as `resource`, type, name, `lifecycle`; none if the path
+/// leads to no known table.
 pub fn keys_at(path: &[&str]) -> Option<&'static [Key]> {
     let form = table(path.first()?)?;
     let header = match form.header {
@@ -456,12 +459,12 @@ pub fn keys_at(path: &[&str]) -> Option<&'static [Key]> {
     })
 }
 
-/// The key of that name in the table at a path.
+/// Returns the key with that name in the table at a path.
 pub fn key_at(path: &[&str], name: &str) -> Option<&'static Key> {
     keys_at(path)?.iter().find(|key| key.name == name)
 }
 
-/// Returns true if a key is among some.
+/// Returns true if `name` is one of the keys.
 pub fn has(keys: &[Key], name: &str) -> bool {
     keys.iter().any(|key| key.name == name)
 }

@@ -1,4 +1,4 @@
-//! `lifecycle` of a resource or a data block.
+//! The `lifecycle` of a resource or a data block.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::expression::{Expr, Kind, Root};
 use crate::schema::TypeSchema;
 use crate::types::Type;
 
-/// Reads and checks it; `schema` is none when the resource's type is not known.
+/// Reads and checks a `lifecycle`; `schema` is none if the resource's type is not known.
 pub(super) fn lifecycle(
     checker: &mut Checker<'_>,
     block: &Block,
@@ -102,7 +102,7 @@ fn postconditions(
     conditions
 }
 
-/// The attributes that a list names.
+/// Returns the attributes that a list names.
 fn attributes(
     checker: &mut Checker<'_>,
     key: &str,
@@ -125,7 +125,7 @@ fn attributes(
     names
 }
 
-/// The references of `replace_triggered_by`.
+/// Returns the references of `replace_triggered_by`.
 fn triggers(checker: &mut Checker<'_>, block: &Block, value: &SpecExpr) -> Vec<SpecExpr> {
     let Kind::List(items) = &value.expr.kind else {
         checker.push(say::not_references(value.span));
@@ -147,7 +147,7 @@ fn triggers(checker: &mut Checker<'_>, block: &Block, value: &SpecExpr) -> Vec<S
     triggers
 }
 
-/// The resource whose object, attribute or part of one an expression is.
+/// Returns the resource if an expression names its object, an attribute of it, or a part of one; else none.
 fn base(expr: &Expr) -> Option<&Block> {
     let mut expr = expr;
     loop {

@@ -1,4 +1,4 @@
-//! Locals: in which order they follow from each other, and of which types they are.
+//! Locals: the order in which they depend on each other, and their types.
 
 use std::collections::BTreeMap;
 
@@ -50,8 +50,8 @@ pub(super) fn infer(document: &Document, names: &mut Names<'_>, diagnostics: &mu
     }
 }
 
-/// The type, or `any` where it is so deep or large that locals could make it grow without end:
-/// each may nest the one before it, or hold it twice.
+/// Returns the type, or `any` if it is too deep or too large. Without the bound, locals could make a type
+/// grow without end: each may nest the one before it, or hold it twice.
 fn bounded(ty: Type, parts_left: &mut usize) -> Type {
     let parts_most = PARTS_MAX.min(*parts_left);
     let mut left = parts_most;

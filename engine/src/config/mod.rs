@@ -1,10 +1,10 @@
 //! The spec: TOML text with spans, read in two stages.
 //!
-//! [`parse`] turns files into a [`Document`]: every block, key and expression with its place, and
-//! nothing looked up. The shell then configures the providers that the document names, and
-//! [`resolve`] turns document, variables and schemas into a [`Config`]: every reference resolved,
-//! every expression typed. Both return what they could make together with diagnostics, all of
-//! them in one go; neither reads a file (the shell answers [`Document::files`]).
+//! [`parse`] turns files into a [`Document`]: every block, key and expression with its place, without any
+//! look-up. The shell then configures the providers that the document names, and [`resolve`] turns document,
+//! variables and schemas into a [`Config`]: every reference resolved, every expression typed. Both return
+//! their result together with all diagnostics at once. Neither reads a file (the shell answers
+//! [`Document::files`]).
 
 pub mod backends;
 mod checker;
@@ -68,7 +68,7 @@ pub use table::Table;
 pub const BYTES_MAX: usize = 32 * 1024 * 1024;
 /// The most values of a spec, all files together.
 pub const VALUES_MAX: usize = 5_000_000;
-/// The deepest nesting of TOML arrays and inline tables: what an expression may be nested, too.
+/// The deepest nesting of TOML arrays and inline tables; expressions have the same bound.
 pub const NESTING_MAX: usize = 64;
 
 /// An expression of a spec. The ranges in it count bytes of its file, not of its own text.
@@ -76,12 +76,12 @@ pub const NESTING_MAX: usize = 64;
 pub struct SpecExpr {
     /// The expression; a TOML array or table is a list or map expression of its parts.
     pub expr: Expr,
-    /// The TOML value that it stands in, quotes and all.
+    /// The place of the TOML value that contains the expression, quotes included.
     pub span: Span,
 }
 
 impl SpecExpr {
-    /// The place of a part of the expression.
+    /// Returns the place of a part of the expression.
     pub fn span_of(&self, range: Range) -> Span {
         if range == Range::default() {
             return self.span;
@@ -99,10 +99,10 @@ pub struct Item {
     pub value: SpecExpr,
 }
 
-/// A `[kind.name]` block before anything is looked up.
+/// A `[kind.name]` block before its references are resolved.
 #[derive(Clone, Debug)]
 pub struct RawBlock {
-    /// The place of its header, to show for things that are missing in it.
+    /// The place of the header, which is shown for missing keys.
     pub header: Span,
     /// Its keys.
     pub items: Table,
@@ -145,9 +145,9 @@ pub struct Document {
     pub library: BTreeMap<ModuleSource, Arc<Document>>,
     /// The paths that `file("…")` names, relative to the spec's folder.
     pub files: BTreeSet<String>,
-    /// The values of which a part could not be read: reported, and not checked any further.
+    /// The values of which a part could not be read: reported already, and not checked any further.
     pub broken: BTreeSet<Span>,
-    /// True if a file could not be read whole, so that what seems missing may stand in it.
+    /// True if a file could not be read completely: something that seems to be missing may stand in it.
     pub torn: bool,
 }
 
@@ -158,7 +158,7 @@ pub struct Config {
     pub name: Option<Name>,
     /// The variables with their values.
     pub variables: BTreeMap<Name, Variable>,
-    /// The locals, and by their paths the inputs, locals and outputs of modules.
+    /// The locals, and the inputs, locals and outputs of modules by their paths.
     pub locals: BTreeMap<Name, LocalConfig>,
     /// The contents of the files that `file("…")` names.
     pub files: BTreeMap<String, Arc<str>>,
@@ -176,36 +176,36 @@ pub struct Config {
     pub imports: BTreeMap<Address, ImportConfig>,
     /// The moves of objects to other addresses.
     pub moves: Vec<MoveConfig>,
-    /// The removals that say what becomes of the objects.
+    /// The removals, each with what happens to the objects.
     pub removals: Vec<RemovalConfig>,
 }
 
-/// A variable and the value it has in this run.
+/// A variable and its value in this run.
 #[derive(Clone, Debug)]
 pub struct Variable {
     /// Its type.
     pub ty: Type,
-    /// Its value: given, else the default. Sensitive as a whole when declared so.
+    /// The given value, else the default. Sensitive as a whole if the variable is declared so.
     pub value: Datum,
     /// True if it is declared sensitive.
     pub sensitive: bool,
-    /// The place of the default of a sensitive one; none where there is none, or nothing in it.
+    /// The place of the default of a sensitive variable; none if it has no default, or an empty one.
     pub secret_default: Option<Span>,
     /// The place of its declaration.
     pub span: Span,
 }
 
-/// A value that others refer to by its name: a local, or an input or an output of a module.
+/// A value that expressions refer to by its name: a local, or an input or an output of a module.
 #[derive(Clone, Debug)]
 pub struct LocalConfig {
     /// Its expression.
     pub value: SpecExpr,
-    /// The type that a module declares for its input: the value is converted to it.
+    /// The type that a module declares for its input, to which the value is converted; none for other values.
     pub ty: Option<Type>,
 }
 
 impl LocalConfig {
-    /// Returns its value as one of its type.
+    /// Returns the value converted to its type.
     pub fn typed(&self, value: Datum) -> Result<Datum, String> {
         match &self.ty {
             None => Ok(value),
@@ -223,15 +223,16 @@ pub struct ResourceConfig {
     pub block: Block,
     /// Its header's place.
     pub header: Span,
-    /// The provider instance that manages it, or each of its instances.
+    /// The provider instance that manages the resource, or each of its instances.
     pub provider: ProviderChoice,
     /// The schema of its type.
     pub schema: Arc<TypeSchema>,
     /// The attributes that the spec gives; each fits its schema's type as far as types can tell.
     pub attributes: Table,
-    /// One instance for each entry.
+    /// The expression with one instance for each of its entries; none for a single instance.
     pub for_each: Option<SpecExpr>,
-    /// The addresses that it comes after without referring to them; a key of none means all instances.
+    /// The addresses that the resource waits for without referring to them; an address without a key means
+    /// all instances.
     pub depends_on: Vec<(Address, Span)>,
     /// Its lifecycle.
     pub lifecycle: Arc<Lifecycle>,
@@ -240,25 +241,25 @@ pub struct ResourceConfig {
 /// `lifecycle` of a resource.
 #[derive(Clone, Debug, Default)]
 pub struct Lifecycle {
-    /// True if it exists at all.
+    /// True if the object exists at all; none counts as true.
     pub enabled: Option<SpecExpr>,
-    /// True if a plan that deletes it is refused.
+    /// True if a plan that deletes the object is refused.
     pub prevent_destroy: Option<SpecExpr>,
-    /// True if a plan that loses its data is allowed.
+    /// True if a plan that loses the object's data is allowed.
     pub allow_data_loss: Option<SpecExpr>,
-    /// True if it is left alone when it leaves the spec.
+    /// True if the object is left alone when it leaves the spec.
     pub retain: Option<SpecExpr>,
-    /// Overrides the type's order of a replace.
+    /// True if a replace creates first, false if it deletes first; none for the type's own order.
     pub create_before_destroy: Option<SpecExpr>,
-    /// Attributes whose differences are left alone.
+    /// The attributes whose differences are left alone.
     pub ignore_changes: BTreeSet<Name>,
-    /// Attributes that may hold values outside their list.
+    /// The attributes that may have values outside their list.
     pub allow_unknown: BTreeSet<Name>,
-    /// Replaced when one of these changes.
+    /// The references whose changes replace the object.
     pub replace_triggered_by: Vec<SpecExpr>,
-    /// Conditions that must hold before its object is made or changed.
+    /// The conditions that are judged before the object is made or changed.
     pub preconditions: Vec<Condition>,
-    /// Conditions that its object must meet, as `self`.
+    /// The conditions that are judged on the finished object, which they see as `self`.
     pub postconditions: Vec<Condition>,
 }
 
@@ -276,7 +277,7 @@ pub struct OutputConfig {
     pub value: SpecExpr,
     /// True if it is declared sensitive.
     pub sensitive: bool,
-    /// Conditions that must hold where it is shown.
+    /// The conditions that are judged before the output is shown.
     pub preconditions: Vec<Condition>,
     /// Its header's place.
     pub header: Span,
@@ -285,24 +286,25 @@ pub struct OutputConfig {
 /// An object that exists and is to be taken over into the state.
 #[derive(Clone, Debug)]
 pub struct ImportConfig {
-    /// Its name.
+    /// The id or the name of the object.
     pub object: ImportedObject,
-    /// The place where the spec says so; none for the command.
+    /// The place of the import in the spec; none for the command `plumb import`.
     pub span: Option<Span>,
-    /// True if the type of the resource says so, and not the spec: each time that no state has the object.
+    /// True if the type of the resource causes the import, and not a block of the spec: the object is
+    /// imported whenever no state has it.
     pub of_type: bool,
 }
 
 /// The object that an import means.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ImportedObject {
-    /// The one with this id.
+    /// The object with this id.
     Id(ObjectId),
-    /// The only one with this name that no state has.
+    /// The only object with this name that is in no state.
     Named(Name),
 }
 
-/// A `[[moved]]` block: objects that get other addresses.
+/// A `[[moved]]` block: a rule that gives objects other addresses.
 #[derive(Clone, Debug)]
 pub struct MoveConfig {
     /// The addresses before and after.
@@ -313,23 +315,23 @@ pub struct MoveConfig {
     pub to: Span,
 }
 
-/// A `[[removed]]` block: what becomes of objects whose resource the spec has no more.
+/// A `[[removed]]` block: it says whether objects that the spec no longer has are let go or deleted.
 #[derive(Clone, Debug)]
 pub struct RemovalConfig {
-    /// The addresses that it is about.
+    /// The addresses that the block names.
     pub from: AddressPattern,
-    /// True if the objects are deleted; else they leave the state and stay where they are.
+    /// True if the objects are deleted; false if they only leave the state.
     pub destroys: bool,
     /// The place of `from`.
     pub span: Span,
 }
 
-/// A check: an assertion over what is live.
+/// A check: an assertion about live objects and fetched data.
 #[derive(Clone, Debug)]
 pub struct CheckConfig {
     /// Its header's place.
     pub header: Span,
-    /// The sources that are fetched for it (`job`, `http`), by word.
+    /// The sources that the check fetches, by their words (`job`, `http`).
     pub sources: Table,
     /// The condition that must hold.
     pub assert: SpecExpr,
@@ -342,7 +344,7 @@ pub fn is_spec_file(name: &str) -> bool {
     name == "plumb.toml" || name.ends_with(".plumb.toml")
 }
 
-/// The file of a span, for callers that build spans of their own.
+/// Returns the span of a range in a file, for callers that build their own spans.
 pub fn span(file: FileId, range: std::ops::Range<usize>) -> Span {
     let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
     Span { file, start: offset(range.start), end: offset(range.end) }

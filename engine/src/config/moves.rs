@@ -1,4 +1,4 @@
-//! `[[moved]]` blocks: objects that the spec has under other addresses than the state.
+//! `[[moved]]` blocks: rules for objects that have other addresses in the spec than in the state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::address::{Address, AddressPattern, Block, ModulePath, MoveRule};
 use crate::diagnostics::{Diagnostic, Diagnostics, Span};
 use crate::value::Value;
 
-/// Reads the moves and holds them against the spec. What the state has is for the planner to look at.
+/// Reads the moves and checks them against the spec. The planner checks them against the state.
 pub(super) fn moves(
     document: &Document,
     names: &Names<'_>,
@@ -51,7 +51,7 @@ pub fn moved_block(rule: &MoveRule) -> String {
     format!("[[moved]]\nfrom = {}\nto = {}\n", text(rule.from()), text(rule.to()))
 }
 
-/// Reads the pattern of a key, inside the instance of a module that the block stands in.
+/// Reads the pattern of a key, relative to the module instance that contains the block.
 pub(super) fn pattern(
     checker: &mut Checker<'_>,
     what: &str,
@@ -73,7 +73,7 @@ pub(super) fn pattern(
     }
 }
 
-/// Refuses two moves from one address, and two to one instance. Two blocks with keys may become one.
+/// Refuses two moves from one address, and two moves to one instance. Two blocks with keys may become one.
 fn check_repeated(moves: &[MoveConfig], names: &Names<'_>, diagnostics: &mut Diagnostics) {
     let (mut origins, mut destinations) = (BTreeMap::new(), BTreeMap::new());
     for config in moves {
@@ -118,7 +118,7 @@ fn check_cycles(moves: &[MoveConfig], diagnostics: &mut Diagnostics) {
     }
 }
 
-/// The inputs of checks of one move.
+/// The inputs for the checks of one move.
 struct Check<'c, 'n> {
     document: &'c Document,
     names: &'c Names<'n>,
@@ -127,11 +127,11 @@ struct Check<'c, 'n> {
 }
 
 impl Check<'_, '_> {
-    /// Refuses a move away from what the spec still has.
+    /// Refuses a move from an address that the spec still has.
     fn origin(&self, config: &MoveConfig, diagnostics: &mut Diagnostics) {
         let is_left = |block: &Block| {
             let known = self.names.resources.get(block)?;
-            // Any key: the ones of the spec are not known yet.
+            // The key may be any, because the keys of the spec are not known yet.
             let instance = block.instance(known.keyed.then(|| "*".into()));
             config.rule.target(&instance)
         };
@@ -145,7 +145,8 @@ impl Check<'_, '_> {
         }
     }
 
-    /// Refuses a move to what the spec does not have, unless another block says what becomes of it.
+    /// Refuses a move to an address that the spec does not have, unless another block moves or removes it
+    /// from there.
     fn destination(&self, config: &MoveConfig, diagnostics: &mut Diagnostics) {
         let to = config.rule.to();
         let Some(module) = to.module() else { return };
@@ -156,7 +157,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// The mistake in the address that a move leads to; none where the spec has it.
+    /// Returns the mistake in the address that a move leads to; none if the spec has the address.
     fn mistake(&self, config: &MoveConfig, module: &ModulePath) -> Option<Diagnostic> {
         let to = config.rule.to();
         let Some(block) = to.block() else {
@@ -173,7 +174,7 @@ impl Check<'_, '_> {
         is_other_kind.then(|| say::move_key(&block, known.keyed, config.to))
     }
 
-    /// Returns true if another move, or a removal, begins where a move ends.
+    /// Returns true if another move, or a removal, begins at the end of a move.
     fn goes_on(&self, to: &AddressPattern) -> bool {
         let instance: Option<Address> = to.instance();
         let moves_on = |config: &MoveConfig| {

@@ -1,4 +1,5 @@
-//! The names that expressions of a spec may refer to, by type, and what to say of a name that is none.
+//! The names that expressions of a spec may refer to, with their types, and the advice about a name that does
+//! not exist.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,18 +17,18 @@ use crate::schema::TypeSchema;
 use crate::types::Type;
 use crate::value::Value;
 
-/// The number of names that are compared while looking for nearest ones: with very many mistakes in a large
-/// spec, suggestions for all of them would take longer than anyone waits.
+/// The most names that are compared in the search for similar ones. With very many mistakes in a large spec,
+/// suggestions for all of them would take too long.
 const COMPARISONS_MAX: usize = 500_000;
-/// The least cost of a search, for the names that it passes over.
+/// The lowest cost of a search, for the names that it skips.
 const COMPARISONS_MIN: usize = 1000;
 
 /// The instance that manages a resource, and its schema.
 pub(super) type Managed = (ProviderChoice, Arc<TypeSchema>);
 
-/// A resource as others see it.
+/// A resource as other blocks see it.
 pub(super) struct Known {
-    /// The instance that manages it; none when that is wrong and has been said.
+    /// The provider instance and the schema; none if they are wrong, which a diagnostic has reported.
     pub(super) managed: Option<Managed>,
     /// True if it has instances by key.
     pub(super) keyed: bool,
@@ -90,12 +91,12 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// The blocks of a document by address, with what each declares.
+    /// Returns the blocks of a document by address, with their contents.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (&'a Block, &'a RawBlock)> + use<'a> {
         self.document.resources.iter().chain(&self.document.data)
     }
 
-    /// Looks for the nearest of some names, as long as that is affordable.
+    /// Returns the most similar of some names; none if the comparisons are used up.
     pub(super) fn nearest<'w>(
         &self,
         word: &str,
@@ -117,13 +118,13 @@ impl<'a> Names<'a> {
         self.comparisons_left.load(Ordering::Relaxed)
     }
 
-    /// Says how many names may still be compared.
+    /// Sets the number of names that may still be compared.
     pub(super) fn limit_comparisons(&self, left: usize) {
         self.comparisons_left.store(left, Ordering::Relaxed);
     }
 
-    /// Returns the advice about a reference to a resource that is not there, from the block `own`: that one
-    /// is never the one that was meant.
+    /// Returns the advice about a reference to a resource that does not exist. `own` is the block with the
+    /// reference; it is never suggested.
     pub(super) fn resource_help(&self, block: &Block, own: Option<&Block>) -> Advice {
         let meant = |address: String| Advice::meant(block.to_string(), address);
         for (word, prefix) in [("var", "variable"), ("local", "local"), ("each", "each")] {
@@ -153,7 +154,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Returns what to say of a reference to a block that is not there.
+    /// Returns the error about a reference to a block that does not exist.
     pub(super) fn nothing_there(&self, block: &Block, own: Option<&Block>) -> Unresolved {
         let what = if block.is_data { "data block" } else { "resource" };
         let message = format!("there is no {what} `{}`", say::shown(&block.to_string()));
@@ -161,23 +162,23 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The names as seen from one place.
+/// The names as seen from one place of the spec.
 pub(super) struct View<'a> {
     /// All names.
     pub(super) names: &'a Names<'a>,
-    /// The type of `each.value`, where `each` means something.
+    /// The type of `each.value`; none if `each` has no meaning there.
     pub(super) each: Option<Type>,
-    /// The block that is looked at, where it is one of a resource.
+    /// The resource block that contains the place; none if it is in another block.
     pub(super) own: Option<&'a Block>,
-    /// Words with values that only show later, such as `job` in a check.
+    /// Words whose values are known only later, such as `job` in a check.
     pub(super) words: Vec<Word>,
 }
 
-/// A word with a value that only shows later.
+/// A word whose value is known only later.
 pub(super) struct Word {
     /// The word.
     pub(super) name: &'static str,
-    /// The type of its value; none where the block that could give it one does not.
+    /// The type of the word's value; none if the block does not define the word.
     pub(super) ty: Option<Type>,
 }
 
@@ -193,7 +194,7 @@ impl View<'_> {
         }
     }
 
-    /// The type of a local; of one in a module by its path.
+    /// Returns the type of a local; the name of a local of a module is its path.
     fn local(&self, name: &Name) -> Result<Type, Unresolved> {
         let Some(inside) = name.strip_prefix("module.") else {
             return self.value("local", &format!("[local] {name} = …"), name);
@@ -282,7 +283,7 @@ impl Types for View<'_> {
         self.names.object_types().contains(ty)
     }
 
-    /// The attribute of one instance, where base is plainly that: what nearly all references are.
+    /// Returns the type of an attribute if base directly names one instance, as nearly all references do.
     fn attribute(&self, base: &Expr, name: &Name) -> Option<Type> {
         let (block, keyed) = match &base.kind {
             Kind::Root(Root::Resource(block)) => (block, false),
@@ -305,7 +306,7 @@ impl Types for View<'_> {
     }
 }
 
-/// Returns true if a local belongs to a module, or is all of it.
+/// Returns true if a local belongs to a module, or is the whole value of it.
 fn is_part_of(local: &str, path: &ModulePath) -> bool {
     let rest = local.strip_prefix(path.as_str());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))

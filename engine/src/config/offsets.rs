@@ -1,17 +1,18 @@
-//! From places in a decoded TOML string to places in its file.
+//! The conversion of places in a decoded TOML string to places in its file.
 //!
-//! Expressions are parsed from decoded text. Where a string holds no escape the two differ by a
-//! constant; else the raw text is walked once, and each place where the distance changes is kept.
+//! Expressions are parsed from decoded text. If a string has no escape, the two differ by a constant. Else
+//! the raw text is walked once, and each place where the difference changes is kept.
 
 use crate::expression::Range;
 
-/// Maps offsets of a decoded string to offsets of the file that it stands in.
+/// A map from offsets in a decoded string to offsets in the file.
 #[derive(Debug)]
 pub(super) struct Offsets {
     jumps: Vec<Jump>,
 }
 
-/// From `decoded` on, the text continues at `after`; what came before it ended at `before`.
+/// A change of the difference: from `decoded` on, the text continues at `after`; the text before ended at
+/// `before`.
 #[derive(Debug)]
 struct Jump {
     decoded: u32,
@@ -20,8 +21,8 @@ struct Jump {
 }
 
 impl Offsets {
-    /// Reads the map off the raw text of a TOML string, quotes included, that begins at `start`
-    /// in its file and was decoded to `decoded` bytes.
+    /// Builds the map from the raw text of a TOML string, quotes included, that begins at `start` in its file
+    /// and was decoded to `decoded` bytes.
     pub(super) fn of(raw: &str, start: u32, decoded: usize) -> Self {
         let quotes = Quotes::of(raw);
         let first = start + number(quotes.opening);
@@ -32,7 +33,7 @@ impl Offsets {
         map
     }
 
-    /// The place in the file of a place in the decoded text.
+    /// Returns the place in the file for a place in the decoded text.
     pub(super) fn place(&self, range: Range) -> Range {
         let start = self.start(range.start);
         Range { start, end: self.end(range.end).max(start) }
@@ -44,7 +45,7 @@ impl Offsets {
         jump.after + (offset - jump.decoded)
     }
 
-    // What is skipped behind the last byte does not belong to it.
+    // Bytes that are skipped after the last byte do not belong to it.
     fn end(&self, offset: u32) -> u32 {
         let next = self.jumps.partition_point(|jump| jump.decoded < offset);
         match self.jumps.get(next) {
@@ -72,7 +73,7 @@ impl Offsets {
     }
 }
 
-/// The lengths of a string's delimiters; a newline right behind an opening one belongs to it.
+/// The lengths of a string's delimiters. A newline right after the opening one belongs to it.
 struct Quotes {
     opening: usize,
     closing: usize,
@@ -92,14 +93,14 @@ impl Quotes {
     }
 }
 
-/// One escape: how long it is, how much of that stands for its text, and how long its text is.
+/// One escape: its length, the length of the part that stands for its text, and the length of its text.
 struct Escape {
     raw: usize,
     own: usize,
     decoded: usize,
 }
 
-/// Reads the escape at the beginning of `text`; none at the end of the text.
+/// Reads the escape at the beginning of `text`; returns none at the end of the text.
 fn escape(text: &str) -> Option<Escape> {
     let word = text.strip_prefix('\\')?;
     let digits = match word.chars().next()? {
@@ -128,7 +129,8 @@ fn number(offset: usize) -> u32 {
 mod tests {
     use super::*;
 
-    /// Finds `<` and `>` in the decoded text of a TOML value and shows what stands there in the file.
+    /// Finds `<` and `>` in the decoded text of a TOML value, and shows the text of the file between their
+    /// places.
     #[track_caller]
     fn check(raw: &str, expected: &str) {
         let file = format!("key = {raw}\n");

@@ -15,7 +15,8 @@ use crate::types::{Field, Type};
 /// The sources that a check may fetch, in the order in which they are fetched.
 const SOURCES: [&str; 2] = ["http", "job"];
 
-/// The type of what a check fetches, by the word for it: `job` or `http`. The names of a job are those of the job API.
+/// Returns the type of the data that a check fetches, by its word: `job` or `http`. The names in a job are
+/// those of the job API.
 pub fn fetched(word: &str) -> Type {
     match word {
         "job" => object([
@@ -60,7 +61,7 @@ pub(super) fn outputs(
 
 fn output(checker: &mut Checker<'_>, name: &Name, raw: &RawBlock) -> Option<OutputConfig> {
     let sensitive = raw.items.get("sensitive").map(|item| {
-        // What cannot be read must not be shown by mistake.
+        // If the flag cannot be read, the output counts as sensitive, so that nothing is shown by mistake.
         checker.constant_flag("`sensitive` of an output", &item.value).unwrap_or(true)
     });
     if let Some(item) = raw.items.get("description") {
@@ -110,14 +111,14 @@ fn check(checker: &mut Checker<'_>, name: &Name, raw: &RawBlock) -> Option<Check
     for name in SOURCES {
         let item = raw.items.get(name);
         if let Some(item) = item {
-            // What has to be said is for whoever fetches it to know.
+            // The code that fetches the source checks its values.
             checker.expect(&item.value, &Type::Any);
             refuse_data(checker.diagnostics, &item.value);
             sources.insert(name.into(), item.clone());
         }
         words.push(Word { name, ty: item.map(|_| fetched(name)) });
     }
-    // What is fetched is not there yet where it is said what to fetch.
+    // The words of a source do not exist yet in the sources before it.
     checker.view.words = words;
     if let Some(item) = raw.items.get("description") {
         checker.constant_text("`description` of a check", &item.value);
@@ -136,7 +137,7 @@ fn check(checker: &mut Checker<'_>, name: &Name, raw: &RawBlock) -> Option<Check
     Some(CheckConfig { header: raw.header, sources, assert: item.value.clone(), message })
 }
 
-/// A check sees objects of the state, and no state has what is looked up.
+/// Refuses data blocks in a check: it sees objects of the state, and no state has looked-up objects.
 fn refuse_data(diagnostics: &mut Diagnostics, value: &SpecExpr) {
     roots(&value.expr, &mut |root, range| {
         if matches!(root, Root::Resource(block) if block.is_data) {

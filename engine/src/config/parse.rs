@@ -1,8 +1,8 @@
-//! Text to [`Document`].
+//! The parser: text to [`Document`].
 //!
-//! Says everything that can be said without schemas or values: TOML that is none, tables and keys
-//! that mean nothing, names that are none, what is declared twice, expressions that cannot be
-//! read. One mistake hides nothing but the value that it stands in.
+//! It reports everything that can be reported without schemas or values: invalid TOML, unknown tables and
+//! keys, invalid names, duplicates, and expressions that cannot be read. A mistake hides only the value that
+//! contains it.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub fn parse(sources: &Sources, files: &[FileId]) -> (Document, Diagnostics) {
     parse_with(sources, files, &InTurn)
 }
 
-/// The same with someone to read the pieces of large files.
+/// Parses the files; the workers read the pieces of large files.
 pub fn parse_with(
     sources: &Sources,
     files: &[FileId],
@@ -37,7 +37,7 @@ pub fn parse_with(
         let document = Document { torn: true, ..Document::default() };
         return (document, Diagnostics::from_iter([say::too_large(bytes, BYTES_MAX)]));
     }
-    // Whatever does not show in pieces is said, or found right, by the parser of whole files.
+    // If the pieces of a file leave something open, the parser of whole files decides.
     let read = read(&texts, true, workers).or_else(|| read(&texts, false, workers));
     let (document, diagnostics) = read.unwrap_or_default();
     match required_version::check(&document) {
@@ -46,7 +46,7 @@ pub fn parse_with(
     }
 }
 
-/// Returns what is wrong with a file as TOML, whatever it is about.
+/// Returns the mistakes of a file as TOML, without regard to its meaning.
 pub fn toml_mistakes(sources: &Sources, file: FileId) -> Diagnostics {
     let mut found = Found::default();
     let Some(source) = sources.get(file) else { return Diagnostics::new() };
@@ -57,8 +57,8 @@ pub fn toml_mistakes(sources: &Sources, file: FileId) -> Diagnostics {
     found.diagnostics
 }
 
-/// Reads the files, in pieces if asked to: the parser's memory then stays small, which is most of
-/// its time. None when pieces are not enough to judge a file by.
+/// Reads the files, in pieces if `in_pieces` is true: the parser then needs little memory, which saves most
+/// of its time. None if pieces are not enough to judge a file.
 fn read(
     texts: &[(FileId, &Source)],
     in_pieces: bool,
@@ -67,7 +67,7 @@ fn read(
     let mut found = Found::default();
     let pieces = pieces(texts, in_pieces, &mut found);
     let parts = work::map(workers, pieces.len(), |at| pieces[at].read());
-    // Growing step by step would copy a large list often.
+    // A list that grows step by step would be copied often.
     found.resources.reserve(parts.iter().flatten().map(|part| part.resources.len()).sum());
     for part in parts {
         found.join(part?);
@@ -122,7 +122,7 @@ fn pieces<'a>(
 }
 
 impl Piece<'_> {
-    /// Reads the piece; `None` when a piece of a file is not enough to tell.
+    /// Reads the piece; returns `None` if a piece of a file is not enough to judge it.
     fn read(&self) -> Option<Found> {
         let Self { file, source, end, is_whole } = *self;
         let mut reader = Reader::default();
@@ -146,7 +146,7 @@ type Pair<'t, 'i> = (&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>);
 #[derive(Default)]
 struct Reader {
     found: Found,
-    /// The names of attributes and types: few, and each is used often.
+    /// The names of attributes and types; they are few, and each is used often, so they are shared.
     names: BTreeSet<Name>,
 }
 
@@ -160,21 +160,21 @@ impl File<'_> {
         matches!(value.get_ref(), DeValue::Table(_)) && first == Some(&b'[')
     }
 
-    /// The header of a table, brackets included; the key of one that has no header.
+    /// Returns the header of a table, brackets included; the key if the table has no header.
     fn header(self, (key, value): Pair<'_, '_>) -> Span {
         if self.has_header(value) { self.span(value.span()) } else { self.key(key) }
     }
 }
 
 impl Reader {
-    /// Remembers the header of a table above blocks.
+    /// Records the header of a table above blocks.
     fn above(&mut self, file: File<'_>, name: String, value: &Spanned<DeValue<'_>>) {
         if file.has_header(value) {
             self.found.headers.push((file.id, name));
         }
     }
 
-    /// Returns true if it has been said that the line of a place cannot be read.
+    /// Returns true if the line of a place was reported as unreadable.
     fn is_on_a_bad_line(&self, file: File<'_>, at: Span) -> bool {
         let line = |at: Span| syntax::line_start(file.text, at.start as usize);
         let said = self.found.diagnostics.iter().filter_map(|known| known.span);
@@ -186,7 +186,7 @@ impl Reader {
         let name = &**key.get_ref();
         if keys::table(name).is_none() {
             let at = file.header(pair);
-            // Behind a header that cannot be read, the keys of its table seem to stand in its place.
+            // If a header cannot be read, the keys of its table seem to belong to the table before it.
             if self.found.torn && self.is_on_a_bad_line(file, at) {
                 return;
             }
@@ -213,7 +213,7 @@ impl Reader {
         }
     }
 
-    /// `[plumb]` and `[state]`.
+    /// Reads `[plumb]` and `[state]`.
     fn single(&mut self, file: File<'_>, kind: &str, pair: Pair<'_, '_>, table: &DeTable<'_>) {
         let block = self.block(file, kind, file.header(pair), table);
         let blocks = match kind {
@@ -223,7 +223,7 @@ impl Reader {
         blocks.push(((), block));
     }
 
-    /// `[[import]]`, `[[moved]]` and `[[removed]]`, as often as there are.
+    /// Reads `[[import]]`, `[[moved]]` and `[[removed]]`, of which there may be several.
     fn list(&mut self, file: File<'_>, kind: &str, pair: Pair<'_, '_>) {
         let form = &format!("[[{kind}]]");
         let DeValue::Array(blocks) = pair.1.get_ref() else {
@@ -257,7 +257,8 @@ impl Reader {
         }
     }
 
-    /// `[variable.NAME]`, `[provider.NAME]`, `[output.NAME]`, `[check.NAME]`, `[module.NAME]`, `[policy.NAME]`.
+    /// Reads `[variable.NAME]`, `[provider.NAME]`, `[output.NAME]`, `[check.NAME]`, `[module.NAME]`,
+    /// `[policy.NAME]`.
     fn named(&mut self, file: File<'_>, kind: &str, pair: Pair<'_, '_>) {
         let (key, value) = pair;
         let name = &**key.get_ref();
@@ -280,7 +281,7 @@ impl Reader {
         blocks.push((Name::from(name), block));
     }
 
-    /// `[resource.TYPE.…]` and `[data.TYPE.…]`.
+    /// Reads `[resource.TYPE.…]` and `[data.TYPE.…]`.
     fn typed(&mut self, file: File<'_>, kind: &str, pair: Pair<'_, '_>) {
         let (key, value) = pair;
         let name = &**key.get_ref();

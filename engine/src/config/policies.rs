@@ -1,4 +1,4 @@
-//! `[policy.<name>]`: what must hold of a plan, in a spec or in files of their own.
+//! `[policy.<name>]`: conditions on a plan, in a spec or in their own files.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct PolicyConfig {
     pub subject: Subject,
     /// The condition.
     pub assert: SpecExpr,
-    /// The message where it does not hold.
+    /// The message if the condition does not hold; none for a default text.
     pub message: Option<SpecExpr>,
     /// An error for a policy that denies, a warning for one that warns.
     pub severity: Severity,
@@ -42,7 +42,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// Returns true if the changes of a type are looked at one by one.
+    /// Returns true if the policy judges changes of a type one by one.
     pub fn covers(&self, ty: &Name) -> bool {
         match self {
             Self::Plan => false,
@@ -82,7 +82,7 @@ fn object<const N: usize>(fields: [(&str, Field); N]) -> Type {
     Type::Object(fields.into_iter().map(|(name, field)| (name.into(), field)).collect())
 }
 
-/// Adds the policies of the files of their own, which were parsed as a document, to that of the spec.
+/// Adds the policies from their own files, which were parsed as a document, to the document of the spec.
 pub fn add_policies(document: &mut Document, policies: Document, files: &[FileId]) -> Diagnostics {
     let mut found = Diagnostics::new();
     for header in headers_beside_policies(&policies) {
@@ -106,7 +106,7 @@ pub fn add_policies(document: &mut Document, policies: Document, files: &[FileId
     found
 }
 
-/// The places of all that is no policy.
+/// Returns the places of all tables that are no policies.
 fn headers_beside_policies(document: &Document) -> Vec<Span> {
     let named = [
         &document.variables,
@@ -122,7 +122,7 @@ fn headers_beside_policies(document: &Document) -> Vec<Span> {
     headers.chain(document.locals.values().map(|item| item.key)).collect()
 }
 
-/// Reads and checks the policies. `types` are those of all providers.
+/// Reads and checks the policies. `types` are the types of all providers.
 pub(super) fn policies(
     document: &Document,
     names: &Names<'_>,
@@ -164,8 +164,8 @@ fn policy(
     Some(PolicyConfig { header: raw.header, subject, assert, message, severity })
 }
 
-/// The part of the plan that a policy judges; none for a type that there is not. A policy from a file of its own may be for types that
-/// this spec does not know.
+/// Returns the part of the plan that a policy judges; none for an unknown type. A policy from its own file
+/// may be for types that this spec does not know.
 fn subject(
     checker: &mut Checker<'_>,
     raw: &RawBlock,
@@ -186,7 +186,7 @@ fn subject(
     Some(Subject::ChangesOf(ty))
 }
 
-/// The words that a policy sees.
+/// Returns the words that a policy sees.
 fn words(subject: &Subject, types: &BTreeMap<&Name, &TypeSchema>) -> Vec<Word> {
     let object = match subject {
         Subject::Plan => {

@@ -9,14 +9,14 @@ use crate::value::Value;
 /// The provider instance that manages the objects of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProviderChoice {
-    /// One instance for all.
+    /// One instance for all objects.
     Instance(Name),
-    /// For each, the instance of this provider that has the same key.
+    /// The instance of this provider with the same key as the object's instance.
     ByKey(Name),
 }
 
 impl ProviderChoice {
-    /// Reads `acme`, `acme["eu"]`, `acme[eu]` or `acme["${each.key}"]`; none if it is something else.
+    /// Reads `acme`, `acme["eu"]`, `acme[eu]` or `acme["${each.key}"]`; returns none for other expressions.
     pub(super) fn read(expr: &Expr) -> Option<Self> {
         match &expr.kind {
             Kind::Literal(Value::String(text)) => Some(Self::Instance(instance(text))),
@@ -36,12 +36,12 @@ impl ProviderChoice {
         }
     }
 
-    /// The instance that manages the object at an address of the block.
+    /// Returns the instance that manages the object at an address of the block.
     pub fn of(&self, address: &Address) -> Name {
         self.at_key(address.key.as_ref())
     }
 
-    /// The same for a key.
+    /// Returns the instance that manages the object with a key.
     pub(super) fn at_key(&self, key: Option<&Name>) -> Name {
         match (self, key) {
             (Self::Instance(name), _) | (Self::ByKey(name), None) => name.clone(),
@@ -49,7 +49,7 @@ impl ProviderChoice {
         }
     }
 
-    /// Returns true if an instance is one that it may mean.
+    /// Returns true if an instance is one that the block may choose.
     pub fn may_be(&self, instance: &str) -> bool {
         match self {
             Self::Instance(name) => **name == *instance,
@@ -59,7 +59,8 @@ impl ProviderChoice {
         }
     }
 
-    /// The same with the names that stand for others in a module.
+    /// Returns the choice with the provider names that the call of a module passes in place of the module's
+    /// own.
     pub(super) fn renamed(self, passed: Option<&BTreeMap<Name, Name>>) -> Self {
         let Some(passed) = passed else { return self };
         match self {
@@ -97,7 +98,7 @@ pub fn quoted(instance: &str) -> String {
     if instance.contains('"') { format!("'{instance}'") } else { format!("\"{instance}\"") }
 }
 
-/// The name of an instance, also without the quotes around its key.
+/// Returns the name of an instance; the text may lack the quotes around its key.
 fn instance(text: &str) -> Name {
     let key = text.strip_prefix(base(text)).and_then(|it| it.strip_prefix('['));
     match key.and_then(|it| it.strip_suffix(']')) {

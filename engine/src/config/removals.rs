@@ -1,4 +1,4 @@
-//! `[[removed]]` blocks: what becomes of objects whose resources the spec has no more.
+//! `[[removed]]` blocks: they say whether objects that the spec no longer has are let go or deleted.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{Document, RawBlock, RemovalConfig, diagnostics as say};
 use crate::address::{Block, ModulePath};
 use crate::diagnostics::Diagnostics;
 
-/// Reads the removals, and refuses one of what the spec still has.
+/// Reads the removals, and refuses one for a resource that the spec still has.
 pub(super) fn removals(
     document: &Document,
     names: &Names<'_>,
@@ -37,7 +37,7 @@ fn one(checker: &mut Checker<'_>, path: &ModulePath, raw: &RawBlock) -> Option<R
     };
     let ((from, span), destroys) = (found?, destroys?);
     let resources = &checker.document.resources;
-    // A key may be gone while its block stays; whether it is, shows in the plan.
+    // A key may be gone while its block stays; the plan shows that.
     let is_named = |block: &&Block| from.covers(&block.instance(None));
     if let Some((block, raw)) = resources.iter().find(|(block, _)| is_named(block)) {
         checker.push(say::removed_and_declared(block, span, raw.header));

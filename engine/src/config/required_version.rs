@@ -11,8 +11,8 @@ use crate::value::Value;
 /// The version of this program.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Returns the error where a spec is not for this version, or does not say so rightly: what else is wrong with it may
-/// be right in another version.
+/// Returns the error of a spec that is not for this version, or whose requirement is wrong. Other mistakes
+/// are not reported then, because they may be correct in another version.
 pub(super) fn check(document: &Document) -> Option<Diagnostic> {
     let item = document.plumb.as_ref()?.items.get("required_version")?;
     let at = item.value.span;

@@ -1,8 +1,8 @@
-//! [`Document`] to [`Config`].
+//! The resolution: [`Document`] to [`Config`].
 //!
-//! Nothing is computed here but variables: every reference is looked up, every expression typed,
-//! every plain value held against its range or list. All mistakes are found in one go; what a
-//! mistake makes unknowable counts as `any`, so that it does not cause others.
+//! Only variables are computed here: every reference is looked up, every expression typed, every plain value
+//! checked against its range or list. All mistakes are found at once. A value that a mistake makes unknown
+//! counts as `any`, so that it does not cause further mistakes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,13 +33,13 @@ pub struct ResolveInput {
     pub variables: BTreeMap<Name, Given>,
     /// The schemas of the configured provider instances, by instance name.
     pub providers: BTreeMap<Name, Arc<ProviderSchema>>,
-    /// The contents of the files that the document asks for; an error text where one cannot be read.
+    /// The contents of the files that the document asks for, or an error text if one cannot be read.
     pub files: Files,
 }
 
 /// Resolves a document.
 ///
-/// A document with a file that could not be read whole gives an empty config and an error.
+/// If a file of the document could not be read completely, the result is an empty config and an error.
 pub fn resolve(document: &Document, input: &ResolveInput) -> (Config, Diagnostics) {
     resolve_owned(document.clone(), input)
 }
@@ -49,7 +49,7 @@ pub fn resolve_owned(document: Document, input: &ResolveInput) -> (Config, Diagn
     resolve_with(document, input, &InTurn)
 }
 
-/// The same with someone to look at the blocks.
+/// Resolves a document; the workers check the blocks.
 pub fn resolve_with(
     document: Document,
     input: &ResolveInput,
@@ -72,7 +72,7 @@ pub fn resolve_with(
     };
     config.locals = document.locals.into_iter().map(local).collect();
     let plain = Arc::default();
-    // Growing step by step would copy a large list often.
+    // A list that grows step by step would be copied often.
     let mut configs = Vec::with_capacity(resources.len());
     let resources = document.resources.into_iter().zip(resources);
     configs.extend(resources.filter_map(|((block, raw), (managed, checked))| {
@@ -91,13 +91,13 @@ pub fn resolve_with(
     (config, diagnostics)
 }
 
-/// The checked resources, in their order; one that nothing manages is left out of the config.
+/// The checked resources, in their order; a resource without a provider is left out of the config.
 type Resources = Vec<(Option<Managed>, Checked)>;
 
-/// The checked data blocks, in their order; one that nothing manages is left out of the config.
+/// The checked data blocks, in their order; a data block without a provider is left out of the config.
 type LookUps = Vec<(Option<Managed>, CheckedData)>;
 
-/// Checks everything; the config lacks what moves into it from the document.
+/// Checks everything; the config lacks the parts that move into it from the document.
 fn check(
     document: &Document,
     input: &ResolveInput,
@@ -150,7 +150,7 @@ fn policies(
     policies::policies(document, names, &types, diagnostics)
 }
 
-/// The number of blocks that one worker looks at.
+/// The number of blocks that one worker checks before it asks for more.
 const PART: usize = 512;
 
 /// Checks the resources.
@@ -179,7 +179,7 @@ fn resources(
         }
         return all;
     }
-    // Suggestions end with the comparisons that are left: one block after the other, then.
+    // Suggestions end when the comparisons are used up, so in this case one block is checked after the other.
     names.limit_comparisons(comparisons);
     let (checked, found) = check(&blocks);
     diagnostics.extend(found);
@@ -268,7 +268,8 @@ fn types(providers: &BTreeMap<Name, Arc<ProviderSchema>>) -> Types<'_> {
     types
 }
 
-/// The only instance that manages the type of a block; of several, the only one that is passed to its module.
+/// Returns the only instance that manages the type of a block; if there are several, the only one that is
+/// passed to its module.
 fn managed(
     block: &Block,
     raw: &RawBlock,
@@ -349,7 +350,7 @@ fn files(files: &Files) -> BTreeMap<String, Arc<str>> {
     readable.map(|(path, text)| (path.clone(), Arc::clone(text))).collect()
 }
 
-/// Says where a file is named that cannot be read.
+/// Reports the places that name a file which cannot be read.
 pub(super) fn check_files(document: &Document, files: &Files, diagnostics: &mut Diagnostics) {
     let reason = |path: &str| match files.get(path) {
         Some(Ok(_)) => None,

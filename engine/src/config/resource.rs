@@ -1,4 +1,4 @@
-//! One `[resource.TYPE.NAME]` block against its schema.
+//! The check of one `[resource.TYPE.NAME]` block against its schema.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use crate::schema::{Attribute, Presence, TypeSchema};
 use crate::types::Type;
 use crate::value::Value;
 
-/// The result of checking a block, beside what moves from it into the config.
+/// The result of checking a block, without the parts that move from it into the config.
 #[derive(Default)]
 pub(super) struct Checked {
     depends_on: Vec<(Address, Span)>,
-    /// None where the block says nothing of it.
+    /// The lifecycle; none if the block does not give one.
     lifecycle: Option<Arc<Lifecycle>>,
 }
 
 impl Checked {
-    /// The config of the block that was checked. `plain` is the lifecycle of all blocks that say
-    /// nothing of it.
+    /// Returns the config of the block that was checked. `plain` is the lifecycle of all blocks that do not
+    /// give one.
     pub(super) fn into_config(
         self,
         block: Block,
@@ -74,7 +74,7 @@ pub(super) fn resource<'a>(checker: &mut Checker<'a>, block: &'a Block, raw: &Ra
     if only_data {
         checker.push(say::data_only(block, raw.header));
     }
-    // Of such a type every attribute is one that cannot be given, which is not said again.
+    // No attribute of such a type can be given; one diagnostic about the type is enough.
     let schema = schema.filter(|_| !only_data);
     let meant = attributes(checker, raw, schema, allowed);
     if let Some(schema) = schema {
@@ -83,7 +83,7 @@ pub(super) fn resource<'a>(checker: &mut Checker<'a>, block: &'a Block, raw: &Ra
     Checked { depends_on: depends_on.unwrap_or_default(), lifecycle: lifecycle.map(Arc::new) }
 }
 
-/// Checks the attributes that are given; says which ones the unknown among them may have meant.
+/// Checks the attributes that are given; returns those that unknown ones may have meant.
 fn attributes<'s>(
     checker: &mut Checker<'_>,
     raw: &RawBlock,
@@ -122,7 +122,8 @@ fn attributes<'s>(
     meant
 }
 
-/// Warns of each text that is exactly the address of something in the spec: a reference without its `${…}`.
+/// Warns about each text that is exactly the address of something in the spec: it is probably a reference
+/// without its `${…}`.
 fn address_texts(checker: &mut Checker<'_>, value: &SpecExpr) {
     if checker.is_broken(value) {
         return;
@@ -156,7 +157,7 @@ fn is_address(checker: &Checker<'_>, text: &str) -> bool {
     }
 }
 
-/// Returns true if a part of a value stands in the spec as it is.
+/// Returns true if a part of a value is written in the spec as plain text.
 pub(super) fn holds_text(value: &SpecExpr) -> bool {
     let mut found = false;
     walk(&value.expr, &mut |part| found |= matches!(part.kind, Kind::Literal(_)));
@@ -184,7 +185,7 @@ fn required(
     }
 }
 
-/// Checks `for_each`; gives the type of `each.value`.
+/// Checks `for_each`; returns the type of `each.value`.
 pub(super) fn for_each(checker: &mut Checker<'_>, value: &SpecExpr) -> Type {
     if checker.is_broken(value) {
         return Type::Any;
@@ -210,7 +211,7 @@ pub(super) fn for_each(checker: &mut Checker<'_>, value: &SpecExpr) -> Type {
     }
 }
 
-/// A list of texts that stands in the spec must not hold one twice.
+/// Refuses a plain list of texts that has one text twice.
 fn distinct(checker: &mut Checker<'_>, value: &SpecExpr) {
     let Kind::List(items) = &value.expr.kind else { return };
     let mut seen: std::collections::BTreeMap<&Name, Span> = std::collections::BTreeMap::new();
@@ -229,7 +230,7 @@ fn distinct(checker: &mut Checker<'_>, value: &SpecExpr) {
 pub(super) fn depends_on(checker: &mut Checker<'_>, item: &Item) -> Vec<(Address, Span)> {
     let mut addresses = Vec::new();
     for (text, at) in checker.constant_texts("`depends_on`", &item.value) {
-        // An address of data has no key: what depends on a look-up depends on all of them.
+        // An address of a data block has no key: a resource depends on all look-ups of the block.
         let data = text.parse::<Block>().ok().filter(|block| block.is_data);
         let address: Address = match data.map_or_else(|| text.parse(), |it| Ok(it.instance(None))) {
             Ok(address) => address,

@@ -1,6 +1,6 @@
-//! The values of variables, locals and files, for everyone who evaluates expressions of a spec.
+//! The values of variables, locals and files, for all code that evaluates expressions of a spec.
 //!
-//! Resources and `each` are not here: the planner adds them.
+//! The planner adds resources and `each`.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,13 +15,13 @@ use crate::value::Datum;
 
 /// The values of locals, each computed when it is first asked for.
 ///
-/// A local is the same wherever it is used, because it sees no `each`; so one memory serves all
+/// A local has the same value in all places, because it sees no `each`. So one set of values serves all
 /// scopes of a run, as long as the resources that locals refer to are the same in all of them.
 #[derive(Debug)]
 pub struct Locals<'a> {
     exprs: &'a BTreeMap<Name, LocalConfig>,
     values: RefCell<BTreeMap<Name, Result<Datum, String>>>,
-    /// Those that cannot be computed, and may be so because of a secret.
+    /// The locals that cannot be computed, maybe because of a secret.
     over_secret: RefCell<BTreeSet<Name>>,
     busy: RefCell<BTreeSet<Name>>,
 }
@@ -33,7 +33,7 @@ impl<'a> Locals<'a> {
         Self { exprs, values, over_secret: RefCell::default(), busy }
     }
 
-    /// The value of a local; `scope` answers for what it refers to, other locals included.
+    /// Returns the value of a local; `scope` gives the values that it refers to, including other locals.
     pub fn get(&self, name: &Name, scope: &dyn Scope) -> Result<Datum, String> {
         if let Some(value) = self.values.borrow().get(name) {
             return value.clone();
@@ -44,7 +44,7 @@ impl<'a> Locals<'a> {
         if self.busy.borrow().contains(name) {
             return Err(format!("`{}` refers to itself", local_shown(name)));
         }
-        // What it refers to is computed first, so a long chain of locals needs no deep stack.
+        // The locals that it refers to are computed first, so a long chain of locals needs no deep stack.
         for name in self.order(name) {
             self.busy.borrow_mut().insert(name.clone());
             let local = &self.exprs[&name];
@@ -65,17 +65,18 @@ impl<'a> Locals<'a> {
             .unwrap_or_else(|| Err(format!("`{}` refers to itself", local_shown(name))))
     }
 
-    /// Returns true if a local cannot be computed, and that may be so because of a secret.
+    /// Returns true if a local cannot be computed, maybe because of a secret.
     pub fn fails_over_a_secret(&self, root: &Root) -> bool {
         matches!(root, Root::Local(name) if self.over_secret.borrow().contains(name))
     }
 
-    /// The expression that a local was computed from.
+    /// Returns the expression that a local is computed from.
     pub fn source(&self, name: &Name) -> Option<Arc<Expr>> {
         self.exprs.get(name).map(|local| Arc::new(local.value.expr.clone()))
     }
 
-    /// The locals that one needs and that are not known yet, those first that others need.
+    /// Returns the locals that a local needs and that are not known yet, each after those that it needs
+    /// itself.
     fn order(&self, name: &Name) -> Vec<Name> {
         let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
         let mut stack = vec![(name.clone(), false)];
@@ -100,7 +101,7 @@ impl<'a> Locals<'a> {
     }
 }
 
-/// A scope that knows variables, locals and files, and nothing that a run finds out.
+/// A scope with variables, locals and files, and without values that only a run finds out.
 #[derive(Debug)]
 pub struct PlainScope<'a> {
     /// The variables.

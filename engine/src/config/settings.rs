@@ -1,5 +1,5 @@
-//! Settings that must be known before anything can be looked up: where state lives, and how providers are
-//! configured.
+//! Settings that must be known before anything can be looked up: the place of the state, and the
+//! configuration of providers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,11 +29,12 @@ pub const FOR_EACH: &str = "for_each";
 pub struct ProviderSettings {
     /// The place of its header.
     pub header: Span,
-    /// Its descriptor, where that is in a repository. The keys that say so are no settings.
+    /// The source of the descriptor if it is in a repository; else none. The keys of the source are no
+    /// settings.
     pub repository: Option<DescriptorInRepository>,
     /// Its settings by key.
     pub values: BTreeMap<Name, Setting>,
-    /// The keys of those that have no value: something is wrong with them, or with what they need.
+    /// The keys of the settings without a value, because of a mistake in them or in values that they need.
     pub open: BTreeSet<Name>,
 }
 
@@ -48,12 +49,12 @@ pub struct Setting {
     pub span: Span,
 }
 
-/// Evaluates the `[provider.NAME]` blocks, which see only variables, locals, files and `each`. With `for_each` a block has
-/// an instance for each key, called `NAME["KEY"]`.
+/// Evaluates the `[provider.NAME]` blocks, which see only variables, locals, files and `each`. A block with
+/// `for_each` has an instance for each key, called `NAME["KEY"]`.
 ///
-/// Errors of variables are among the diagnostics, as they are among those of `resolve`;
-/// sorting drops the repetition. Each setting stands for itself: only one that needs what is wrong
-/// has no value, and is [open](ProviderSettings::open).
+/// Errors of variables are among the diagnostics, as they are among those of `resolve`; sorting drops the
+/// repetition. A mistake affects only the settings that need it: such a setting has no value, and is
+/// [open](ProviderSettings::open).
 pub fn provider_settings(
     document: &Document,
     given: &BTreeMap<Name, Given>,
@@ -85,14 +86,14 @@ pub fn provider_settings(
     (settings, diagnostics)
 }
 
-/// The variables that provider blocks refer to, also by way of locals.
+/// Returns the variables that provider blocks refer to, directly or through locals.
 pub fn provider_variables(document: &Document) -> BTreeSet<Name> {
     let blocks = document.providers.values();
     let items = blocks.flat_map(|block| block.items.iter().map(|(_, item)| item));
     items.flat_map(|item| reached(document, &item.value.expr).variables).collect()
 }
 
-/// The references of an expression, also by way of locals.
+/// The references of an expression, directly or through locals.
 #[derive(Default)]
 struct Reached {
     variables: BTreeSet<Name>,
@@ -130,7 +131,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The instances of a block by name: one, or one for each key of its `for_each`.
+    /// Returns the instances of a block by name: one, or one for each key of its `for_each`.
     fn instances(
         &self,
         name: &Name,
@@ -197,8 +198,8 @@ impl Reader<'_> {
         ProviderSettings { header: block.header, repository, values, open }
     }
 
-    /// The value of a setting; none where something is wrong with it, which is said here unless it
-    /// was said of what it needs.
+    /// Returns the value of a setting; none if there is a mistake in it. The mistake is reported here, unless
+    /// it was reported for a value that the setting needs.
     fn value(
         &self,
         item: &Item,
@@ -228,7 +229,7 @@ impl Reader<'_> {
     }
 }
 
-/// The scope of a provider block: `each` is the entry of its `for_each`.
+/// The scope of a provider block, in which `each` is the entry of its `for_each`.
 struct WithEach<'a> {
     plain: &'a PlainScope<'a>,
     each: Option<&'a (Name, Datum)>,

@@ -1,4 +1,4 @@
-//! Objects that each account has from the start: what the spec says of one takes it over.
+//! Objects that each account has from the start: a resource in the spec takes over such an object.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ use super::{ImportConfig, ImportedObject, ResourceConfig};
 use crate::address::{Address, Block, Name};
 use crate::diagnostics::{Diagnostics, Span};
 
-/// Adds an import for each resource that stands for the only object of its type. One of the spec's own stands.
+/// Adds an import for each resource that stands for the only object of its type. An import in the spec itself
+/// takes precedence.
 pub(super) fn take_over(
     resources: &BTreeMap<Block, ResourceConfig>,
     imports: &mut BTreeMap<Address, ImportConfig>,

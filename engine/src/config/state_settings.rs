@@ -1,4 +1,4 @@
-//! The settings of a state: its backend, and what the backend is told.
+//! The settings of a state: its backend, and the settings of that backend.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,12 @@ pub struct StateSettings {
 }
 
 impl StateSettings {
-    /// Returns the backend that holds without a block: files beside the spec.
+    /// Returns the backend of a spec without a block: files beside the spec.
     pub fn file() -> Self {
         Self { backend: "file".into(), values: BTreeMap::new(), header: None }
     }
 
-    /// A text that the backend is told.
+    /// Returns a text setting of the backend; none if it is not given.
     pub fn text(&self, key: &str) -> Option<&str> {
         match self.values.get(key) {
             Some((Value::String(text), _)) => Some(text),
@@ -31,7 +31,7 @@ impl StateSettings {
         }
     }
 
-    /// A whole number that the backend is told.
+    /// Returns a whole number that the backend is given; none if it is not given.
     pub fn integer(&self, key: &str) -> Option<i64> {
         match self.values.get(key) {
             Some((Value::Integer(number), _)) => Some(*number),
@@ -39,7 +39,7 @@ impl StateSettings {
         }
     }
 
-    /// Returns the value of a setting that is true or false, if the backend is given it.
+    /// Returns a boolean setting of the backend; none if it is not given.
     pub fn is_set(&self, key: &str) -> Option<bool> {
         match self.values.get(key) {
             Some((Value::Bool(is_set), _)) => Some(*is_set),

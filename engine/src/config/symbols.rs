@@ -1,4 +1,4 @@
-//! The symbols of a spec, and every place that names one: what an editor goes to, lists and renames.
+//! The symbols of a spec, and every place that names one; editors use them to go to, list and rename symbols.
 
 use std::fmt;
 
@@ -36,12 +36,12 @@ pub struct Occurrence {
     pub symbol: Symbol,
     /// The place: a header, a key, a reference or a text, with the name in it.
     pub span: Span,
-    /// True if it declares the symbol.
+    /// True if the place declares the symbol.
     pub is_definition: bool,
 }
 
 impl Symbol {
-    /// Its name alone.
+    /// Returns the name of the symbol, without its kind.
     pub fn name(&self) -> &Name {
         match self {
             Self::Variable(name)
@@ -54,7 +54,7 @@ impl Symbol {
         }
     }
 
-    /// The path of its block in a file: `resource`, the type, the name.
+    /// Returns the path of the symbol's block in a file: `resource`, the type, the name.
     pub fn path(&self) -> Vec<&str> {
         let kind = match self {
             Self::Variable(_) => "variable",
@@ -71,7 +71,7 @@ impl Symbol {
         vec![kind, self.name()]
     }
 
-    /// The symbol of a block by its path; none of a path that is none, or that is longer.
+    /// Returns the symbol of a block by its path; none if the path is none, or a longer one.
     pub fn of_path(path: &[&str]) -> Option<Self> {
         Some(match path {
             ["resource", ty, name] => Self::Resource(Block::new(*ty, *name)),
@@ -86,7 +86,8 @@ impl Symbol {
         })
     }
 
-    /// The symbol that a reference begins with; none for what a block or an expression brings itself.
+    /// Returns the symbol that a reference begins with; none for a name that the block or the expression
+    /// itself defines.
     pub fn of_root(root: &Root) -> Option<Self> {
         match root {
             Root::Var(name) => Some(Self::Variable(name.clone())),
@@ -97,7 +98,7 @@ impl Symbol {
         }
     }
 
-    /// The symbol of this spec that an address begins with.
+    /// Returns the symbol of this spec that an address begins with.
     pub fn of_address(text: &str) -> Option<Self> {
         let data = text.parse::<Block>().ok().filter(|block| block.is_data);
         let address: Address = match data.map_or_else(|| text.parse(), |it| Ok(it.instance(None))) {
@@ -110,7 +111,7 @@ impl Symbol {
         Some(Self::Module(first_module(&address.block.module)?))
     }
 
-    /// The place that declares it; none where nothing does.
+    /// Returns the place that declares the symbol; none if no place does.
     pub fn definition(&self, document: &Document) -> Option<Span> {
         let header = |block: Option<&RawBlock>| Some(block?.header);
         match self {
@@ -126,7 +127,7 @@ impl Symbol {
     }
 }
 
-/// Prints it as an expression refers to it, or as its block is called.
+/// Prints the symbol as an expression refers to it, or as its block is called.
 impl fmt::Display for Symbol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -137,13 +138,13 @@ impl fmt::Display for Symbol {
     }
 }
 
-/// The name of the outermost module of a path.
+/// Returns the name of the outermost module of a path.
 fn first_module(path: &ModulePath) -> Option<Name> {
     let rest = path.as_str().strip_prefix("module.")?;
     Some(rest.split(['.', '[']).next()?.into())
 }
 
-/// All places of a document that name a symbol; of its modules, the calls alone.
+/// Returns all places of a document that name a symbol. Of its modules, only the calls count.
 pub fn occurrences(document: &Document) -> Vec<Occurrence> {
     let mut finder = Finder { found: Vec::with_capacity(3 * document.resources.len()) };
     let named = [
@@ -220,7 +221,7 @@ impl Finder {
         }
     }
 
-    /// The texts of a value that name something.
+    /// Adds the texts of a value that name a symbol.
     fn texts(&mut self, value: &SpecExpr, symbol: impl Fn(&str) -> Option<Symbol>) {
         let mut text = |part: &Expr| {
             if let Kind::Literal(Value::String(text)) = &part.kind
@@ -230,7 +231,7 @@ impl Finder {
             }
         };
         match &value.expr.kind {
-            // The keys of a table are names elsewhere.
+            // The keys of such a table are no names of this spec.
             Kind::Map(entries) => entries.iter().for_each(|(_, part)| text(part)),
             _ => walk(&value.expr, &mut |part| text(part)),
         }

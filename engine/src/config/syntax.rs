@@ -1,7 +1,7 @@
 //! Errors of the TOML parser as diagnostics.
 //!
-//! The parser names only the second place of a duplicate; the first is looked up here, in the
-//! text, because this is the rare path.
+//! The parser reports only the second place of a duplicate. The first place is searched in the text here,
+//! because this case is rare.
 
 use std::collections::BTreeSet;
 
@@ -20,15 +20,15 @@ const PIECE_MIN: usize = 64 * 1024;
 
 /// The result of a walk over the bytes of a file before the parser runs.
 pub(super) struct Scan {
-    /// The first place where brackets are nested deeper than [`NESTING_MAX`].
+    /// The first place where brackets are nested deeper than [`NESTING_MAX`]; none if there is none.
     pub(super) too_deep: Option<usize>,
-    /// The number of values, about: each costs far more memory than its text.
+    /// The approximate number of values: each needs far more memory than its text.
     pub(super) values: usize,
-    /// The places at which the file may be cut: headers of blocks, some way apart.
+    /// The places at which the file may be cut: headers of blocks, with some distance between them.
     pub(super) cuts: Vec<usize>,
 }
 
-/// Walks over a file: a hostile text costs no more than that.
+/// Scans a file before it is parsed, so that a hostile text costs no more than one pass.
 pub(super) fn scan(text: &str) -> Scan {
     let bytes = text.as_bytes();
     let mut scan = Scan { too_deep: None, values: 0, cuts: Vec::new() };
@@ -47,7 +47,7 @@ pub(super) fn scan(text: &str) -> Scan {
             b']' | b'}' => depth = depth.saturating_sub(1),
             b'#' => at = comment_end(bytes, at),
             b'"' | b'\'' => at = string_end(bytes, at),
-            // A key before any header may open any table, so no piece stands for itself.
+            // A key before any header may open any table, so no piece can be read on its own.
             b'=' => {
                 only_headers.get_or_insert(false);
                 scan.values += 1;
@@ -91,7 +91,7 @@ fn comment_end(bytes: &[u8], start: usize) -> usize {
     bytes[start..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| start + end)
 }
 
-/// The last byte of the string that begins at `start`; a string of one line ends with its line.
+/// Returns the last byte of the string that begins at `start`; a single-line string ends with its line.
 fn string_end(bytes: &[u8], start: usize) -> usize {
     let quote = bytes[start];
     let long = bytes[start..].starts_with(&[quote; 3]);
@@ -109,8 +109,8 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
     at
 }
 
-/// Turns the parser's errors for one file into diagnostics. Says whether something could not be
-/// read: what is only there twice was.
+/// Turns the parser's errors for one file into diagnostics. Returns true if something could not be read; a
+/// duplicate could.
 pub(super) fn report(
     file: FileId,
     source: &Source,
@@ -119,19 +119,19 @@ pub(super) fn report(
 ) -> bool {
     let text = &*source.text;
     let (mut torn, mut again, mut lines) = (false, None, BTreeSet::new());
-    // The parser reports what it found in several passes.
+    // The parser finds errors in several passes, so they need sorting.
     let mut errors: Vec<_> = errors.iter().collect();
     errors.sort_by_key(|error| error.span().map(|range| range.start));
     for error in errors.iter().take(ERRORS_MAX) {
         let range = error.span().unwrap_or(0..0);
         let is_duplicate = error.message() == "duplicate key";
         torn |= !is_duplicate;
-        // One mistake in a line often is several to the parser.
+        // For the parser, one mistake in a line is often several.
         if !is_duplicate && error.span().is_some() && !lines.insert(line_start(text, range.start)) {
             continue;
         }
         if !is_duplicate && is_hcl(line_of(text, range.start)) {
-            // Nothing else in it is TOML either.
+            // The rest of such a file is not TOML either.
             let line = line_start(text, range.start);
             let end = line + line_of(text, range.start).trim_end().len();
             diagnostics.push(say::hcl(span(file, line..end)));
@@ -143,7 +143,7 @@ pub(super) fn report(
         } else if !is_duplicate {
             diagnostics.push(mistake(file, text, error));
         } else if !again.is_some_and(|start| same_block(text, start, range.start)) {
-            // Otherwise the parser has merged two blocks and finds their keys twice.
+            // Without this, the parser merges two blocks and reports their keys as duplicates.
             diagnostics.push(duplicate_key(file, text, range));
         }
     }
@@ -195,7 +195,7 @@ fn is_hcl(line: &str) -> bool {
     words.next().is_some_and(|word| BLOCKS.contains(&word)) && words.all(is_label)
 }
 
-/// The reference in a line such as `template_id = template.worker.id`: names with dots between them.
+/// Returns the reference in a line such as `template_id = template.worker.id`: names with dots between them.
 fn bare_reference(text: &str, at: usize) -> Option<std::ops::Range<usize>> {
     let line = line_of(text, at);
     let (key, value) = line.split_once('=')?;
@@ -213,12 +213,12 @@ fn bare_reference(text: &str, at: usize) -> Option<std::ops::Range<usize>> {
     is_reference.then_some(start..start + value.len())
 }
 
-/// The line around a place, without its break.
+/// Returns the line around a place, without its line break.
 fn line_of(text: &str, at: usize) -> &str {
     text.get(line_start(text, at)..).and_then(|rest| rest.lines().next()).unwrap_or_default()
 }
 
-/// Returns true if an expression was begun in the line and a quote has ended its string.
+/// Returns true if the line begins an expression, and a quote inside it has ended its string.
 fn cuts_expression(text: &str, at: Span) -> bool {
     let at = at.start as usize;
     let before = text.get(line_start(text, at)..at).unwrap_or_default();
@@ -251,7 +251,8 @@ fn header_name(line: &str) -> Option<String> {
     Some(name.split('.').map(str::trim).collect::<Vec<_>>().join("."))
 }
 
-/// A table that is there already; the parser says where the last part of its name stands.
+/// Returns the error about a table that exists already; the parser gives the place of the last part of its
+/// name.
 fn duplicate_header(file: FileId, text: &str, range: Place) -> Diagnostic {
     let start = line_start(text, range.start);
     let line = text[start..].lines().next().unwrap_or_default();
@@ -262,14 +263,14 @@ fn duplicate_header(file: FileId, text: &str, range: Place) -> Diagnostic {
     say::declared_twice(&format!("`{}`", say::shown(&name)), span(file, own), first)
 }
 
-/// The place of the header in a line that begins at `start`.
+/// Returns the place of the header in a line that begins at `start`.
 fn header_place(line: &str, start: usize) -> Place {
-    // Behind the bracket there may be a comment with others.
+    // A comment after the header may contain other brackets.
     let end = line.find(']').map_or(line.len(), |end| end + 1);
     start + (line.len() - line.trim_start().len())..start + end
 }
 
-/// The first place before `end` that declares the table `name`.
+/// Returns the first place before `end` that declares the table `name`.
 fn first_header(text: &str, end: usize, name: &str) -> Option<Place> {
     let mut start = 0;
     for line in text[..end].split_inclusive('\n') {
@@ -278,7 +279,7 @@ fn first_header(text: &str, end: usize, name: &str) -> Option<Place> {
         }
         start += line.len();
     }
-    // Not a table, then: a key of the table around it.
+    // There is no such table, so it may be a key of the table around it.
     let (parent, key) = name.rsplit_once('.')?;
     let (mut inside, mut start) = (false, 0);
     for line in text[..end].split_inclusive('\n') {
@@ -292,7 +293,8 @@ fn first_header(text: &str, end: usize, name: &str) -> Option<Place> {
     None
 }
 
-/// A key that its table has already. The first is looked for in the lines before it.
+/// Returns the error about a key that its table has already. The first one is searched in the lines before
+/// it.
 fn duplicate_key(file: FileId, text: &str, range: Place) -> Diagnostic {
     let key = text.get(range.clone()).unwrap_or_default();
     let mut end = line_start(text, range.start);
@@ -320,7 +322,7 @@ fn key_of_line(line: &str, key: &str) -> Option<Place> {
     rest.starts_with(['=', '.']).then(|| start..start + key.len())
 }
 
-/// The line of the key that has too many parts; the parser does not say where it is.
+/// Returns the line of the key that has too many parts; the parser does not give its place.
 fn long_key(file: FileId, text: &str) -> Option<Span> {
     const PARTS_MAX: usize = 80;
     let mut offset = 0;

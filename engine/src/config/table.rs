@@ -8,8 +8,8 @@ use crate::address::Name;
 
 /// A table of a spec, by key.
 ///
-/// A sorted list: a spec has very many tables of very few keys, and a tree would reserve room for
-/// a dozen in each. Shared, because the config says mostly what the document says.
+/// A sorted list: a spec has very many tables with very few keys, and a tree would reserve room for a dozen
+/// in each. Shared, because the config contains mostly the same tables as the document.
 #[derive(Clone, Debug, Default)]
 pub struct Table(Arc<Vec<(Name, Item)>>);
 
@@ -102,7 +102,7 @@ impl Table {
 impl Index<&str> for Table {
     type Output = Item;
 
-    /// The value of a key that is known to be there.
+    /// Returns the value of a key that must exist.
     fn index(&self, key: &str) -> &Item {
         self.get(key).expect("the key is in the table")
     }

@@ -1,4 +1,4 @@
-//! The text oracle of the spec's tests: a spec in, one line for each diagnostic out.
+//! The text form of the spec's tests: a spec goes in, one line for each diagnostic comes out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ fn line(sources: &Sources, diagnostic: &Diagnostic) -> String {
     parts.join(" ")
 }
 
-/// Compares line by line, showing the whole text that was found when it differs.
+/// Compares line by line; if the texts differ, shows the whole text that was found.
 #[track_caller]
 pub(crate) fn assert_lines(found: &str, expected: &str) {
     let expected: Vec<&str> =
@@ -56,7 +56,7 @@ pub(crate) fn assert_lines(found: &str, expected: &str) {
     assert!(lines == expected, "found:\n{found}\nexpected:\n{}", expected.join("\n"));
 }
 
-/// A provider with the type `value`, and with `box`, which has an attribute of every kind.
+/// Returns a provider with the type `value`, and with `box`, which has an attribute of every kind.
 pub(crate) fn schema() -> ProviderSchema {
     let attribute = |ty: &str| Attribute::new(ty.parse().expect("the type is right"));
     let required = |ty| Attribute { presence: Presence::Required, ..attribute(ty) };

@@ -1,4 +1,4 @@
-//! The conditions that the values of variables must meet: `[[variable.NAME.validation]]`.
+//! The conditions on the values of variables: `[[variable.NAME.validation]]`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::expression::visit::{roots, walk};
 use crate::expression::{ExprError, Range, Root};
 use crate::types::Type;
 
-/// Says which variables have values that their conditions refuse. `wrong` are the variables without a value.
+/// Reports the variables whose values break their conditions. `wrong` are the variables without a value.
 pub(super) fn check(
     document: &Document,
     variables: &BTreeMap<Name, Variable>,
@@ -56,7 +56,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Says what is wrong with the names and types in an expression, and returns true if nothing is.
+    /// Reports mistakes in the names and types of an expression; returns true if there are none.
     fn is_typed(&self, expr: &SpecExpr, want: &Type, diagnostics: &mut Diagnostics) -> bool {
         let mut errors = Vec::new();
         let ty = check::check(&expr.expr, self, &mut errors);
@@ -88,7 +88,7 @@ impl Checker<'_> {
                 names.insert(name);
             }
         });
-        // Of what has no value nothing follows.
+        // A condition on a variable without a value cannot be judged.
         if names.iter().any(|name| self.wrong.contains(*name)) {
             return;
         }

@@ -1,7 +1,7 @@
-//! Variables and the values they have in this run.
+//! Variables and their values in this run.
 //!
-//! No message shows a value: whether a variable is sensitive must not decide how careful we are. The one exception is
-//! what a validation refuses, where a message without the value would not help.
+//! No message shows a value, even if the variable is not sensitive. The one exception is a value that a
+//! validation refuses, because a message without the value would not help.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,12 +15,12 @@ use crate::stored::from_json;
 use crate::types::Type;
 use crate::value::{Datum, Value};
 
-/// The environment variable that gives a variable its value.
+/// Returns the name of the environment variable that gives a variable its value.
 pub fn environment_name(name: &str) -> String {
     format!("PLUMB_VAR_{}", name.to_ascii_uppercase().replace('-', "_"))
 }
 
-/// The variables of a document with the values given for them, else their defaults.
+/// Returns the variables of a document with the values given for them, or else their defaults.
 pub fn variables(
     document: &Document,
     given: &BTreeMap<Name, Given>,
@@ -29,7 +29,7 @@ pub fn variables(
     (variables, diagnostics)
 }
 
-/// The same, with the names of those that have no value because something is wrong with them.
+/// Returns the variables, and the names of those without a value because of a mistake.
 pub(super) fn read(
     document: &Document,
     given: &BTreeMap<Name, Given>,
@@ -60,13 +60,13 @@ pub(super) struct Declaration {
     pub(super) ty: Type,
     pub(super) default: Option<SpecExpr>,
     pub(super) is_sensitive: bool,
-    /// False if a null stands for the default, or is refused.
+    /// False if a null means the default, or is refused.
     pub(super) is_nullable: bool,
-    /// The values that it may have; none where it may have any.
+    /// The values that it may have; none if it may have any value.
     pub(super) allowed: Option<Vec<Value>>,
 }
 
-/// The variables of a module, whose values come from its callers.
+/// Returns the variables of a module, whose values come from its callers.
 pub(super) fn declarations(
     document: &Document,
     diagnostics: &mut Diagnostics,
@@ -156,7 +156,7 @@ impl Reader<'_> {
         Declaration { ty, default, is_sensitive, is_nullable, allowed }
     }
 
-    /// The item under a key, unless what is wrong with it has been said.
+    /// Returns the item under a key; none if a mistake in it was reported.
     fn item(&self, key: &str) -> Option<&Item> {
         let item = self.block.items.get(key)?;
         (!self.document.broken.contains(&item.value.span)).then_some(item)
@@ -190,7 +190,7 @@ impl Reader<'_> {
             Some(_) => {
                 let at = self.block.items[key].value.span;
                 self.diagnostics.push(say::wrong_type(&Type::Boolean, None, at));
-                // The careful reading of a flag that nobody can read.
+                // If the flag cannot be read, the variable counts as sensitive.
                 true
             }
         }
@@ -215,7 +215,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns the place at which to show an error of a key: never the line of a sensitive value.
+    /// Returns the place that shows an error of a key: never the line of a sensitive value.
     fn place(&self, key: &str, sensitive: bool) -> Span {
         match self.block.items.get(key) {
             Some(item) if !sensitive => item.value.span,
@@ -269,8 +269,8 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the value given for a variable of type `ty`, as the spec sees it; else why it does not fit, without the place
-/// in it where it is sensitive.
+/// Returns the value given for a variable of type `ty`, as the spec sees it. Else returns the reason that it
+/// does not fit, without the place inside the value if it is sensitive.
 pub fn value_of(given: &Given, ty: &Type, sensitive: bool) -> Result<Value, String> {
     let value = match given {
         Given::Text(text) if *ty == Type::String => Value::string(&**text),
@@ -294,7 +294,8 @@ pub fn value_of(given: &Given, ty: &Type, sensitive: bool) -> Result<Value, Stri
     value.convert(ty).map_err(|misfit| misfit.shown(sensitive))
 }
 
-/// Returns why a text is no value: what TOML takes a bare word for, going by its first letter, tells people nothing.
+/// Returns the reason that a text is no value. TOML's own message about a bare word would not help, because
+/// it is about the word's first letter.
 fn no_value(why: String, ty: &Type, text: &str) -> String {
     match ty {
         Type::Integer => "this is no integer".to_owned(),

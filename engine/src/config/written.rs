@@ -1,4 +1,4 @@
-//! Writes a value into a spec: as TOML that reads back as the same value.
+//! The text of a value in a spec: TOML that reads back as the same value.
 
 use std::fmt::Write as _;
 
@@ -6,8 +6,8 @@ use crate::address::Name;
 use crate::stored;
 use crate::value::Value;
 
-/// A value as a spec has it, on one line: lists and maps are inline. An entry of a map that is null is left out. None
-/// for what no literal of TOML says: null, unknown and sealed values.
+/// Returns a value as TOML, on one line: lists and maps are inline. A null entry of a map is left out. None
+/// for a value that no TOML literal expresses: null, unknown and sealed values.
 pub(crate) fn value(value: &Value) -> Option<String> {
     match value {
         Value::List(items) | Value::Set(items) => {
@@ -27,7 +27,7 @@ pub(crate) fn value(value: &Value) -> Option<String> {
     }
 }
 
-/// A key of TOML: bare where it can be. It is no template.
+/// Returns a TOML key: bare if possible. A key is no template.
 pub(crate) fn key(name: &str) -> String {
     let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if !name.is_empty() && name.bytes().all(is_bare) {
@@ -36,7 +36,7 @@ pub(crate) fn key(name: &str) -> String {
     quoted(name, false)
 }
 
-/// An expression, in the string that its text can stand in without escapes, if there is one.
+/// Returns an expression in a TOML string of a kind in which its text needs no escapes, if there is one.
 pub(crate) fn expression(text: &str) -> String {
     let plain = |c: char| !c.is_control();
     match text {
@@ -48,11 +48,11 @@ pub(crate) fn expression(text: &str) -> String {
     }
 }
 
-/// A number, a yes-or-no or a text as a spec has it; none for what is more than one line of it.
+/// Returns a number, a boolean or a text as TOML; none for other values.
 pub(crate) fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(quoted(text, true)),
-        // JSON's are TOML's.
+        // JSON and TOML write these in the same way.
         Value::Bool(_) | Value::Integer(_) | Value::Float(_) => {
             Some(stored::to_json(value).to_string())
         }
@@ -60,7 +60,8 @@ pub(crate) fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// A basic string of TOML. The values of a spec are templates, so what begins an expression is escaped in one.
+/// Returns a basic TOML string. The values of a spec are templates, so in a template the beginning of an
+/// expression is escaped.
 fn quoted(text: &str, is_template: bool) -> String {
     let mut written = String::with_capacity(text.len() + 2);
     written.push('"');

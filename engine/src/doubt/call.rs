@@ -1,4 +1,4 @@
-//! A call in doubt, what it sent, and the object that a look for it shows.
+//! A call in doubt, the attributes that it sent, and the object that a look-up shows.
 
 use std::collections::BTreeSet;
 
@@ -17,30 +17,30 @@ use crate::value::{Attributes, Value};
 pub struct CallInDoubt<'a> {
     /// The record of its intent.
     pub started: &'a Started,
-    /// The schema of its type.
+    /// The schema of the object's type.
     pub schema: &'a TypeSchema,
-    /// The attributes that it sent. Only the run that sent them knows them.
+    /// The attributes that the call sent; none outside the run that sent them.
     pub sent: Option<Sent<'a>>,
-    /// The API accepted it, and its object may show late: an absence proves nothing.
+    /// True if the API accepted the call. Its object may show late, so an absence proves nothing.
     pub accepted: bool,
-    /// The call went to another account than the one that is looked at.
+    /// True if the call went to another account than the one that is looked at.
     pub elsewhere: bool,
-    /// The key of the fingerprints of secrets.
+    /// The key for fingerprints of secrets.
     pub key: &'a SealKey,
 }
 
 /// The attributes of a call.
 #[derive(Clone, Copy)]
 pub struct Sent<'a> {
-    /// All of them, in clear.
+    /// All attributes, in clear.
     pub desired: &'a Attributes,
-    /// Those that the change is about.
+    /// The attributes that the call changes.
     pub changed: &'a BTreeSet<Name>,
-    /// Those that may differ, by the spec's `ignore_changes`.
+    /// The attributes that may differ, by the spec's `ignore_changes`.
     pub ignored: &'a Set<Name>,
 }
 
-/// An object as a look showed it.
+/// An object as a look-up showed it.
 #[derive(Clone, Copy)]
 pub struct Shown<'a> {
     /// Its id.
@@ -50,7 +50,8 @@ pub struct Shown<'a> {
 }
 
 impl CallInDoubt<'_> {
-    /// Returns true if the object that a look for a create finds may be an older one of the same name or id.
+    /// Returns true if the object that a look-up for a create finds may be an older one with the same name or
+    /// id.
     pub fn may_be_another(&self) -> bool {
         let Started { name, nonce, .. } = self.started;
         let is_drawn = || nonce.as_ref().is_some_and(|nonce| name.as_ref() == Some(&nonce.0));
@@ -62,14 +63,15 @@ impl CallInDoubt<'_> {
             }
     }
 
-    /// Returns true if the call creates its object under a name that was drawn for it alone.
+    /// Returns true if the call creates its object under a name that was drawn only for it.
     pub fn has_one_time_name(&self) -> bool {
         self.started.makes_its_object()
             && matches!(self.schema.identity, Identity::OneTimeName { .. })
     }
 
-    /// Returns the attributes of its object that are known although its end is not: those of the state, but
-    /// for the ones that the call was to change and no answer shows. Those are sent again.
+    /// Returns the attributes of the call's object that are known although its outcome is not. They are those
+    /// of the state, without the ones that the call was to change and that no answer shows. Those are sent
+    /// again.
     pub fn known(&self, snapshot: &Snapshot) -> Attributes {
         let Self { started, schema, .. } = self;
         let entry = snapshot.entries.get(&started.address);

@@ -1,5 +1,6 @@
-//! The owner of an object that a look shows: the address that stands for it, or the create whose one-time name
-//! it has. An API may give an id again, and a person may name the wrong one.
+//! The owner of an object that a look-up shows: the address that stands for the object, or the create whose
+//! one-time name the object has. An API may give an id to a second object, and a person may name the wrong
+//! one.
 
 use super::call::{CallInDoubt, Shown};
 use crate::address::Address;
@@ -12,14 +13,14 @@ use crate::value::{Attributes, Value};
 /// The owner of an object that is not the call's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner<'a> {
-    /// This address stands for it.
+    /// The address that stands for the object.
     Holder(&'a Address),
-    /// It has the one-time name of a create for this address.
+    /// The address whose create drew the one-time name of the object.
     Maker(&'a Address),
 }
 
-/// Returns the owner of an object that a look for a call showed, unless it is the call's own. What a change of
-/// an object shows is its own: it may have any name.
+/// Returns the owner of an object that a look-up for a call showed; none if it is the call's own object. A
+/// call that changes an object has found its own by the id, whatever name that has.
 pub fn other_owner<'a>(
     call: CallInDoubt<'_>,
     shown: Shown<'_>,
@@ -37,7 +38,7 @@ pub fn other_owner<'a>(
     is_other.then_some(Owner::Maker(maker))
 }
 
-/// Returns an address that stands for an object which is not the call's own. Of a create it may be the
+/// Returns an address that stands for an object which is not the call's own. For a create this may be the
 /// create's own address, with an object that is to be replaced or was put aside.
 pub fn holder<'a>(snapshot: &'a Snapshot, started: &Started, id: &ObjectId) -> Option<&'a Address> {
     let ty = &started.address.block.ty;
@@ -45,8 +46,8 @@ pub fn holder<'a>(snapshot: &'a Snapshot, started: &Started, id: &ObjectId) -> O
     snapshot.owners(&started.provider, ty, id).find(|owner| makes || **owner != started.address)
 }
 
-/// Returns the address for whose create the name of an object was drawn, if that is not the call's own:
-/// another address, or, of a delete, its own address with a create in doubt.
+/// Returns the address for whose create the name of an object was drawn, if that is not the call's own
+/// address. For a delete it may be the call's own address, with a create in doubt.
 fn maker<'a>(
     call: CallInDoubt<'_>,
     shown: &Attributes,
@@ -60,7 +61,7 @@ fn maker<'a>(
         own.provider == *provider && own.address.block.ty == *ty && own.nonce.is(name)
     });
     let is_other = |address: &&Address| **address != started.address;
-    // What an address has may have a name that was drawn for the address and is watched.
+    // An object of the call's own address may have a watched name that was drawn for this address.
     let watched = watched.map(|own| &own.address).filter(is_other);
     let in_doubt = snapshot
         .named_in_doubt(provider, ty, name)
@@ -68,20 +69,21 @@ fn maker<'a>(
     in_doubt.chain(watched).next()
 }
 
-/// Returns true if an object has the name that the state knows of it. A one-time name that was drawn for
-/// another address may be its own: the address has moved since.
+/// Returns true if an object has the name that the state knows. The object may own a one-time name that was
+/// drawn for another address: the address has moved since.
 fn has_known_name(call: CallInDoubt<'_>, shown: Shown<'_>, snapshot: &Snapshot) -> bool {
     let known = call.known(snapshot);
     let name = call.schema.name_attribute.as_ref();
     name.is_some_and(|name| match (known.get(name), shown.attributes.get(name)) {
-        // A secret name is known by its fingerprint.
+        // A secret name is compared by its fingerprint.
         (Some(known), Some(shown)) => agree(known, shown, call.key),
         (known, shown) => known.is_none() && shown.is_none(),
     })
 }
 
-/// Returns true if a create made an object with the id that an object of its own address had: that one is gone,
-/// for no two objects have one id at once. A call that is under way about it has to end first.
+/// Returns true if a create made an object with the id of an earlier object of its own address. The earlier
+/// object is gone then, because no two objects have one id at the same time. A call on the earlier object
+/// that is under way has to end first.
 pub fn supersedes_own(call: CallInDoubt<'_>, made: Shown<'_>, snapshot: &Snapshot) -> bool {
     let started = call.started;
     let entry = snapshot.entries.get(&started.address);
@@ -95,13 +97,13 @@ pub fn supersedes_own(call: CallInDoubt<'_>, made: Shown<'_>, snapshot: &Snapsho
         && !snapshot.pending.values().any(|pending| is_about(&pending.started))
 }
 
-/// Returns true if an object has the name that was drawn for a create, which nothing bore before.
+/// Returns true if an object has the name that was drawn for a create.
 fn has_its_nonce(call: CallInDoubt<'_>, attributes: &Attributes) -> bool {
     let Identity::OneTimeName { attribute } = &call.schema.identity else { return false };
     let Some(nonce) = &call.started.nonce else { return false };
     match attributes.get(attribute) {
         Some(Value::String(name)) => nonce.is(name),
-        // A secret name is known by its fingerprint.
+        // A secret name is compared by its fingerprint.
         Some(Value::Sealed(name)) => nonce.is_behind(name, call.key),
         _ => false,
     }

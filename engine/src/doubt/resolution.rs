@@ -1,4 +1,4 @@
-//! The resolution of a call in doubt, by its object as a look showed it.
+//! The resolution of a call in doubt, by its object as a look-up showed it.
 
 use super::call::{CallInDoubt, Sent, Shown};
 use super::ownership::{Owner, other_owner};
@@ -9,32 +9,32 @@ use crate::schema::{Identity, ProgramKind, SeenIn, TypeSchema};
 use crate::state::Snapshot;
 use crate::value::{Attributes, Value};
 
-/// The meaning of the evidence about a call.
+/// The outcome of a call, as far as the evidence shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolution {
     /// The call did its work.
     Done,
-    /// The object of a create is there, and has other values of these attributes than were sent.
+    /// The object of a create exists, and these attributes have other values than were sent.
     Mismatch(Vec<Name>),
     /// The object is as it was before the call.
     NotDone,
-    /// The object is there, and nothing shows whether the call did its work.
+    /// The object exists, and nothing shows if the call did its work.
     Unproven,
     /// The create made nothing.
     NotMade,
     /// The object is gone.
     Gone,
-    /// The create made an object for which this address stands.
+    /// The create made an object, and this address stands for it.
     Claimed(Address),
     /// The API accepted the create, and its object does not show yet.
     Promised,
-    /// The look was at another account than the call went to.
+    /// The look-up was in another account than the call went to.
     Elsewhere,
 }
 
-/// Returns what became of a call, by its object; `None` where the object is absent.
+/// Returns the outcome of a call, by its object; `shown` is `None` if the object is absent.
 pub fn resolve(call: CallInDoubt<'_>, shown: Option<Shown<'_>>, snapshot: &Snapshot) -> Resolution {
-    // A name that was drawn for the create is proof in any account.
+    // A name that was drawn for the create is a proof in any account.
     if call.elsewhere && !(shown.is_some() && call.has_one_time_name()) {
         return Resolution::Elsewhere;
     }
@@ -62,11 +62,11 @@ fn absent(call: CallInDoubt<'_>) -> Resolution {
     }
 }
 
-/// Returns what an object shows of a change, a drain or a delete of it. A value that no answer shows proves
-/// nothing: the change is sent again rather than believed.
+/// Returns the outcome of a change, a drain or a delete, by its object. A value that no answer shows proves
+/// nothing, so the change is sent again.
 fn changed(call: CallInDoubt<'_>, shown: &Attributes) -> Resolution {
     let CallInDoubt { started, schema, key, .. } = call;
-    // A drain and a wait may always be repeated, and a delete left an object that is there.
+    // A drain and a wait may always be repeated, and an object that exists was not deleted.
     if started.phase.kind == ProgramKind::Delete || !started.phase.calls() {
         return Resolution::NotDone;
     }
@@ -82,7 +82,7 @@ fn changed(call: CallInDoubt<'_>, shown: &Attributes) -> Resolution {
         let agree = |wanted| agree_in_form((schema, name), (wanted, live), key);
         desired.get(name).is_none_or(agree)
     };
-    // What is cleared is managed no more. Of what the API then chooses nobody knows how it looks.
+    // A cleared attribute is no longer managed. The API then chooses a value that this run cannot predict.
     let cleared = || changed.iter().filter(|name| !started.managed.contains(*name));
     let is_open = |name: &Name| !desired.contains_key(name);
     if !started.managed.iter().chain(cleared()).filter(is_visible).all(shows) {
@@ -94,10 +94,10 @@ fn changed(call: CallInDoubt<'_>, shown: &Attributes) -> Resolution {
     }
 }
 
-/// Returns the attributes of a create of which its object shows another value than was sent. Presence is no
-/// proof under a name that others may have: a stranger may have been first. An object under a name that was
-/// drawn for the create alone was made by it, whatever the API made of the values. The wait of an accepted
-/// create says when it is done.
+/// Returns the attributes of a created object that show another value than the create sent. If others may
+/// have the name of the object, its existence is no proof: another create may have been first. If the name
+/// was drawn only for this create, the object is its own, whatever values the API gave it. The wait of an
+/// accepted create finds out when it is done, so its values do not count.
 pub fn create_mismatch(call: CallInDoubt<'_>, shown: &Attributes) -> Vec<Name> {
     let CallInDoubt { started, schema, accepted, key, .. } = call;
     let (Some(sent), Some(phase)) = (call.sent, schema.phase(started.phase)) else {
@@ -120,8 +120,9 @@ pub fn create_mismatch(call: CallInDoubt<'_>, shown: &Attributes) -> Vec<Name> {
     started.managed.iter().filter(is_mismatch).cloned().collect()
 }
 
-/// Returns true if an attribute tells one create from another. The attribute that the object was found by does
-/// not, nor does one that only reads show where a list finds the object: a unique name is found in lists.
+/// Returns true if a difference in the attribute shows that the object came from another create. The
+/// attribute by which the object was found shows nothing. If the object was found in a list, an attribute
+/// that only reads show does not count either: a unique name is found in lists.
 fn is_telling(schema: &TypeSchema, name: &Name) -> bool {
     let by_lists = matches!(schema.identity, Identity::UniqueName { .. });
     let is_shown = schema.attributes.get(name).is_some_and(|attribute| match attribute.seen_in {

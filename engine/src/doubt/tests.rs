@@ -14,9 +14,10 @@ use crate::stored::Stored;
 use crate::types::Type;
 use crate::value::{Attributes, Paths, Value};
 
-/// Rows of evidence and what it means: a call and its circumstances, and the object that a look shows. Calls are
-/// of `box.a`, but for the one of `o4`. In the state, `box.a` stands for `o1`, `box.b` for `o2`, and `box.d`
-/// for `o4`. Creates sent the size 1, updates change it to 1. A create of `box.c` is in doubt.
+/// Rows of evidence with their resolutions: a call and its circumstances, and the object that a look-up
+/// shows. The calls are for `box.a`, except that of `o4`. In the state, `box.a` stands for `o1`, `box.b` for
+/// `o2`, and `box.d` for `o4`. Creates sent the size 1, and updates change it to 1. A create of `box.c` is in
+/// doubt.
 const TABLE: &str = "
 create one-time                    | absent                    | NotMade
 create one-time accepted           | absent                    | Promised
@@ -113,7 +114,7 @@ fn meaning(call: &str, shown: &str, snapshot: &Snapshot) -> Resolution {
     resolve(call, Some(Shown { id: &id, attributes: &attributes }), snapshot)
 }
 
-/// A create of an address may get the id that the address's own object had, which is gone then.
+/// A create of an address may get the id of the address's own object, which is gone then.
 #[test]
 fn a_create_supersedes_its_own_object_only_under_its_own_name() {
     let mut snapshot = snapshot();
@@ -147,7 +148,7 @@ fn nonce(of: u8) -> Nonce {
     Nonce::from_random([of; 16])
 }
 
-/// The name that the objects of most rows have.
+/// Returns the name of the objects of most rows.
 fn started_name() -> Name {
     nonce(0).0
 }
@@ -159,7 +160,7 @@ fn object(name: &Name, size: i64) -> Attributes {
     ])
 }
 
-/// A type with a name, a size, and a key that no answer shows.
+/// Returns a type with a name, a size, and a key that no answer shows.
 fn schema(call: &str) -> TypeSchema {
     let says = |word: &str| call.split(' ').any(|own| own == word);
     let attribute = Name::from("name");
@@ -253,7 +254,7 @@ fn snapshot() -> Snapshot {
     for (call, (address, id, name)) in held.into_iter().enumerate() {
         let call = CallId(call as u64);
         let address = address.parse().unwrap();
-        // Earlier creates, under names that no object here has.
+        // The nonces of earlier creates, which no object in the table has as its name.
         let nonce = Some(nonce(9));
         let create = Started { call, address, nonce, ..started("create one-time") };
         snapshot.fold(&Record::Started(Box::new(create))).unwrap();

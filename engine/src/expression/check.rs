@@ -1,8 +1,8 @@
 //! Types of expressions, proven before anything runs.
 //!
-//! Every expression has a type; `any` is the one that is checked only when the value becomes known.
-//! All mistakes of an expression are found in one go: what is wrong counts as `any` from there on,
-//! so one mistake is told once.
+//! Every expression has a type. A value of type `any` is checked only when it becomes known. All mistakes of
+//! an expression are found at once: a wrong part counts as `any` from there on, so one mistake is reported
+//! once.
 
 mod access;
 mod calls;
@@ -18,42 +18,43 @@ use crate::value::Value;
 
 /// The types of the names that an expression may refer to.
 pub trait Types {
-    /// The type of what `root` names: for a resource with `for_each`, a map of objects.
+    /// Returns the type of the value that `root` names: for a resource with `for_each`, a map of objects.
     fn root(&self, root: &Root) -> Result<Type, Unresolved>;
 
-    /// The type of `base.name` where that can be told without making the type of all of `base`.
+    /// Returns the type of `base.name` if it is known without computing the type of all of `base`; else none.
     fn attribute(&self, base: &Expr, name: &Name) -> Option<Type> {
         let _ = (base, name);
         None
     }
 
-    /// Returns true if a type is that of a resource's objects: its schema has all the attributes that there are.
+    /// Returns true if a type is that of a resource's objects: its schema lists all attributes that exist.
     fn is_resource(&self, ty: &Type) -> bool {
         let _ = ty;
         false
     }
 }
 
-/// A name that stands for nothing.
+/// The error of a name that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unresolved {
     /// The message, such as "there is no variable `rgion`".
     pub message: String,
     /// The advice, such as "did you mean `region`?".
     pub help: Option<String>,
-    /// The same advice for programs, where it is to write another word.
+    /// The advice for programs; none unless the advice is to write another word.
     pub meant: Option<Correction>,
 }
 
 impl Unresolved {
-    /// With a message and what to do.
+    /// Returns an error with a message and advice.
     pub fn advised(message: String, advice: impl Into<Advice>) -> Self {
         let Advice { text, correction } = advice.into();
         Self { message, help: Some(text), meant: correction }
     }
 }
 
-/// The type of an expression; what is wrong in it is added to `errors`, and the type is `any` there.
+/// Returns the type of an expression. Mistakes in it are added to `errors`, and a wrong part has the type
+/// `any`.
 pub fn check(expr: &Expr, types: &dyn Types, errors: &mut Vec<ExprError>) -> Type {
     Checker { types, errors, bound: Vec::new(), tries: false }.expr(expr)
 }
@@ -61,20 +62,20 @@ pub fn check(expr: &Expr, types: &dyn Types, errors: &mut Vec<ExprError>) -> Typ
 struct Checker<'c> {
     types: &'c dyn Types,
     errors: &'c mut Vec<ExprError>,
-    /// The variables of the `for` expressions around, the innermost last.
+    /// The variables of the enclosing `for` expressions, the innermost last.
     bound: Vec<(Name, Type)>,
-    /// True if a failure is caught, by `try` or `can`: what a value happens to lack is none of the mistakes then.
+    /// True inside `try` or `can`, which catch failures: an attribute that a value lacks is no mistake there.
     tries: bool,
 }
 
 impl Checker<'_> {
-    /// Adds a mistake; what is mistaken may be anything.
+    /// Adds a mistake; returns the type `any` for the wrong part.
     fn wrong(&mut self, range: Range, message: impl Into<String>, help: Option<String>) -> Type {
         self.errors.push(ExprError { range, message: message.into(), help, meant: None });
         Type::Any
     }
 
-    /// Adds a mistake with what to do about it.
+    /// Adds a mistake with advice; returns the type `any` for the wrong part.
     fn advise(&mut self, range: Range, message: impl Into<String>, advice: Advice) -> Type {
         let Advice { text, correction: meant } = advice;
         self.errors.push(ExprError { range, message: message.into(), help: Some(text), meant });
@@ -140,7 +141,7 @@ impl Checker<'_> {
         Type::String
     }
 
-    /// Checks that an expression has a type, and says so where it has not.
+    /// Checks that an expression has a type; adds a mistake if it does not.
     fn expect(&mut self, expr: &Expr, want: &Type) -> Type {
         let found = self.expr(expr);
         let fits = match (&found, want) {
@@ -275,8 +276,9 @@ impl Checker<'_> {
     }
 }
 
-/// The type of what is taken out of a collection of such items. The items of an empty one are null by their type, and may
-/// be anything: nothing is taken out of it, and another time it is not empty.
+/// Returns the type of an item that is taken out of a collection. The items of an empty collection have the
+/// type null, and become `any` here: nothing is taken out of an empty collection, and with other values it is
+/// not empty.
 fn member(item: &Type) -> Type {
     match item {
         Type::Null => Type::Any,

@@ -1,14 +1,14 @@
-//! Values of expressions, with unknowns and sensitivity.
+//! The evaluation of expressions, with unknown and sensitive values.
 //!
-//! An evaluation computes three things at once, kept together in a [`part::Part`]: the value, its
-//! sensitive places, and what stands for them in a residual. What is not known makes an unknown
-//! whose residual has everything else folded in; what is sensitive stands in a residual as the
-//! reference that it came from, so no residual holds a secret but one that the spec's own text declares,
-//! and that only where [`residual`] is asked for it. Messages name no values, and of a secret they tell neither its
-//! length or its type nor where in it something is wrong.
+//! An evaluation computes three things at once, kept together in a [`part::Part`]: the value, its sensitive
+//! places, and the expression that stands for it in a residual. An unknown part makes the result unknown, and
+//! the residual of the result has all known parts filled in. A sensitive value stands in a residual as the
+//! reference that it came from. So no residual contains a secret, except one that the spec's own text
+//! declares, and that only if [`residual`] is called. Messages show no values. A message about a secret
+//! reveals neither its length or type nor the place of the mistake inside it.
 //!
-//! Steps and produced bytes are bounded, and so are the size and the depth of the result, so that
-//! no spec can make the engine run long, fill the memory or overflow the stack.
+//! Steps, produced bytes, and the size and depth of the result are bounded, so that no spec can make the
+//! engine run long, fill the memory or overflow the stack.
 
 mod access;
 mod attempts;
@@ -40,53 +40,53 @@ pub(super) use self::operators::float;
 pub(super) use self::templates::{NO_TEXT_HELP, NULL_TEXT_HELP};
 use crate::expression::text::text_of;
 
-/// The values that an expression may refer to. Look-ups may be recorded by the implementation.
+/// The values that an expression may refer to. An implementation may record the look-ups.
 pub trait Scope {
-    /// The value of a root that is no resource.
+    /// Returns the value of a root that is no resource.
     fn root(&self, root: &Root) -> Result<Datum, String>;
 
-    /// The object of a resource instance (`key` given, or a resource without `for_each`), or the
-    /// map of all instances' objects. A disabled resource is null.
+    /// Returns the object of a resource instance (`key` given, or a resource without `for_each`), or the map
+    /// of all instances' objects. A disabled resource is null.
     fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String>;
 
-    /// Notes that any instance of a resource may be meant: its key is known only later.
+    /// Records that any instance of a resource may be meant, because its key is known only later.
     fn touch_all(&self, block: &Block) {
         let _ = block;
     }
 
-    /// Returns true if a resource has instances by key, as far as that is known: what is below it is one of them then,
-    /// and no attribute.
+    /// Returns true if a resource is known to have instances by key: a name after it is a key then, and no
+    /// attribute.
     fn is_keyed(&self, block: &Block) -> bool {
         let _ = block;
         false
     }
 
-    /// The expression that stands for a sensitive root in a residual, where the root itself would
-    /// mean nothing at apply: what a local or `each.value` was computed from.
+    /// Returns the expression for a sensitive root in a residual, if the root itself would mean nothing at
+    /// apply: the expression that a local or `each.value` was computed from. None for other roots.
     fn source(&self, root: &Root) -> Result<Option<Arc<Expr>>, String> {
         let _ = root;
         Ok(None)
     }
 
-    /// Returns true if a root that cannot be computed may fail because of a secret
-    /// ([`evaluate_telling`]).
+    /// Returns true if a root cannot be computed, maybe because of a secret ([`evaluate_telling`]).
     fn fails_over_a_secret(&self, root: &Root) -> bool {
         let _ = root;
         false
     }
 
-    /// The content of a file that the spec names.
+    /// Returns the content of a file that the spec names.
     fn file(&self, path: &str) -> Result<Arc<str>, String> {
         Err(format!("files cannot be read here, so not `{path}`"))
     }
 }
 
-/// Computes an expression. What is not known yet gives an unknown with its residual.
+/// Computes an expression. A value that is not known yet gives an unknown with its residual.
 pub fn evaluate(expr: &Expr, scope: &dyn Scope) -> Result<Datum, ExprError> {
     evaluate_telling(expr, scope).map_err(|failure| failure.error)
 }
 
-/// The same for what others refer to: tells whether a failure may come from a secret.
+/// Computes an expression; a failure says if it may come from a secret. For values that other expressions
+/// refer to.
 pub fn evaluate_telling(expr: &Expr, scope: &dyn Scope) -> Result<Datum, Failure> {
     // Most expressions are one literal.
     if let Kind::Literal(value) = &expr.kind {
@@ -101,18 +101,18 @@ pub fn evaluate_telling(expr: &Expr, scope: &dyn Scope) -> Result<Datum, Failure
     Ok(Datum { value: part.value, sensitive: part.sensitive })
 }
 
-/// The reason why something cannot be computed that others refer to.
+/// The reason that a value for other expressions cannot be computed.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// The error.
     pub error: ExprError,
-    /// True if a secret was looked at before.
+    /// True if the evaluation looked at a secret before it failed.
     pub over_secret: bool,
 }
 
-/// Folds an expression: what is known and not sensitive becomes literals, what is not known becomes
-/// its residual, and sensitive variables stay references, so the result holds no secret but one that
-/// the expression itself declares with `sensitive(…)`: it stands inside such a call.
+/// Folds an expression. Known values that are not sensitive become literals, unknown values become their
+/// residuals, and sensitive variables stay references. So the result contains no secret, except one that the
+/// expression itself declares with `sensitive(…)`, which stays inside such a call.
 pub fn residual(expr: &Expr, scope: &dyn Scope) -> Result<Expr, ExprError> {
     let mut evaluator = Evaluator { discloses: true, ..Evaluator::new(scope) };
     let part = evaluator.eval(expr).map_err(|stop| stop.error)?;
@@ -122,7 +122,7 @@ pub fn residual(expr: &Expr, scope: &dyn Scope) -> Result<Expr, ExprError> {
     Ok(residual)
 }
 
-/// Returns the entry of a residual: the entry itself, where it is written out.
+/// Returns the entry of a residual: the entry itself if the residual is a written map, else an access to it.
 pub fn residual_of_entry(residual: &Expr, name: &Name) -> Expr {
     let key = Value::String(name.clone());
     let step = Below::Index(&key);
@@ -130,21 +130,21 @@ pub fn residual_of_entry(residual: &Expr, name: &Name) -> Expr {
     step.written(residual).cloned().unwrap_or_else(|| Expr::nowhere(kind()))
 }
 
-/// The reason why an evaluation ended early.
+/// The reason that an evaluation ended early.
 #[derive(Debug)]
 struct Stop {
     error: ExprError,
-    /// True if a bound was met: `try` and `can` do not catch that.
+    /// True if a bound was exceeded: `try` and `can` do not catch that.
     fatal: bool,
 }
 
 type Eval = Result<Part, Stop>;
 
 impl Stop {
-    /// The same without what it tells of a secret: what is wrong may be its length, or stand somewhere in it. One
-    /// text stands for all that may be wrong at `range`.
+    /// Returns the same stop without details about a secret: the mistake may be its length, or a part of it.
+    /// One message stands for all mistakes at `range`.
     fn over_a_secret(self, range: Range, message: impl Into<String>, help: Option<&str>) -> Self {
-        // A bound that was met says nothing but that.
+        // An exceeded bound reveals nothing else.
         if self.fatal { self } else { stop(range, message, help) }
     }
 }
@@ -158,13 +158,13 @@ fn stop(range: Range, message: impl Into<String>, help: Option<&str>) -> Stop {
 struct Evaluator<'s> {
     scope: &'s dyn Scope,
     budget: Budget,
-    /// The variables of the `for` expressions around, the innermost last.
+    /// The variables of the enclosing `for` expressions, the innermost last.
     bound: Vec<(Name, Part)>,
-    /// The names that the variables of walks over unknown collections have in residuals.
+    /// The names in residuals of the variables of walks over unknown collections.
     residual_names: Vec<Name>,
     watch: Watch,
-    /// True if what is declared sensitive in the expression itself may stand in the residual: where
-    /// a value is asked for, its unknown parts are shown, and may not hold it.
+    /// True if a value that the expression itself declares sensitive may stand in the residual. False if a
+    /// value is computed: its unknown parts are shown, so they must not contain it.
     discloses: bool,
 }
 
@@ -220,8 +220,8 @@ impl<'s> Evaluator<'s> {
         Ok(Part::referred(datum, || Expr { kind: Kind::Root(root.clone()), range }))
     }
 
-    /// A local that fails because of a secret fails for all who use it: who could try around it would
-    /// learn of it.
+    /// Returns the failure of a local. If it fails because of a secret, `try` must not catch it: that would
+    /// reveal something about the secret.
     fn unfound(&mut self, root: &Root, message: String, range: Range) -> Stop {
         let over_secret = self.scope.fails_over_a_secret(root);
         self.watch.looked |= over_secret;
@@ -234,7 +234,7 @@ impl<'s> Evaluator<'s> {
         Ok(self.list_of(parts, range))
     }
 
-    /// A list of parts, whose sensitive places are the items'.
+    /// Returns a list of parts, with the sensitive places of the items.
     fn list_of(&mut self, parts: Vec<Part>, range: Range) -> Part {
         let mut sensitive = Paths::none();
         for (index, part) in parts.iter().enumerate().filter(|(_, p)| !p.sensitive.is_empty()) {
@@ -290,7 +290,7 @@ impl<'s> Evaluator<'s> {
         Ok(part)
     }
 
-    /// The text of a map's key; none when it is not known.
+    /// Returns the text of a map's key; none if it is not known.
     fn key_text(&self, part: &Part, range: Range) -> Result<Option<Name>, Stop> {
         match &part.value {
             Value::String(text) => Ok(Some(Arc::clone(text))),
@@ -302,12 +302,12 @@ impl<'s> Evaluator<'s> {
         }
     }
 
-    /// Returns a word for a value, for messages: of a secret not even that.
+    /// Returns a word for a value, for messages; for a secret, a word that does not reveal its type.
     fn word(&self, part: &Part) -> &'static str {
         if self.secret(part) { SECRET_WORD } else { word(&part.value) }
     }
 
-    /// Returns the source of a value made of `parts`, when one of them asks for it.
+    /// Returns the source of a value made of `parts`; none if no part needs one.
     fn source_if(
         &mut self,
         parts: &[Part],
@@ -323,8 +323,8 @@ impl<'s> Evaluator<'s> {
         }
     }
 
-    /// A value computed from the whole of `parts`: not known when one of them is not, and
-    /// sensitive when one of them is.
+    /// Returns a value computed from `parts` as a whole: unknown if one of them is unknown, and sensitive if
+    /// one of them is sensitive.
     fn combine(
         &mut self,
         parts: &[Part],
@@ -347,7 +347,7 @@ impl<'s> Evaluator<'s> {
     }
 }
 
-/// A map of entries, whose sensitive places are the values'.
+/// Returns a map of entries, with the sensitive places of the values.
 fn entries_of(
     entries: impl Iterator<Item = (Name, Part)>,
     places: &[(Expr, Expr)],
@@ -368,7 +368,7 @@ fn twice(key: Range) -> Stop {
     stop(key, "this key stands twice in the map", None)
 }
 
-/// The word for a secret that is not what it should be.
+/// The word for a secret of the wrong type.
 const SECRET_WORD: &str = "a secret that is something else";
 
 /// Returns a word for a value, for messages: never the value itself.

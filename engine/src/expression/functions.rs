@@ -1,8 +1,8 @@
-//! The functions of the expression language: one table, which the type checker and the evaluator
-//! read. A function is pure, total and bounded; what it cannot compute is a [`Fault`] with the
-//! argument that is at fault.
+//! The functions of the expression language, in one table that the type checker and the evaluator read. A
+//! function is pure, total and bounded. If it cannot compute a result, it returns a [`Fault`] with the wrong
+//! argument.
 //!
-//! No function bears the name of a resource type or a reserved word.
+//! No function has the name of a resource type or a reserved word.
 
 #![expect(clippy::unnecessary_wraps, reason = "the functions of the table have one signature")]
 
@@ -37,20 +37,20 @@ use crate::value::{Datum, Value};
 pub(super) struct Function {
     pub(super) name: &'static str,
     pub(super) parameters: &'static [Parameter],
-    /// The number of arguments.
+    /// The number of required arguments.
     pub(super) required: usize,
     /// True if the last parameter takes any number of arguments.
     pub(super) repeats: bool,
-    /// The type of the result, given the types of the arguments; none are given where they are not
+    /// The type of the result, computed from the types of the arguments; these are empty if they are not
     /// known (`f(list...)`).
     pub(super) result: fn(&[Type]) -> Type,
     pub(super) body: Body,
-    /// The result, in words.
+    /// A description of the result.
     pub(super) gives: &'static str,
     pub(super) example: Example,
 }
 
-/// A call of a function and what it gives.
+/// A call of a function, and its result.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
     /// The call, as an expression.
@@ -59,7 +59,7 @@ pub struct Example {
     pub result: &'static str,
 }
 
-/// A function as people read of it.
+/// The description of a function for the reference page.
 #[derive(Clone, Debug)]
 pub struct Reference {
     /// The kind of function, as a heading.
@@ -68,13 +68,13 @@ pub struct Reference {
     pub name: &'static str,
     /// The form of a call: `substr(text, offset, length)`.
     pub usage: String,
-    /// The result, in words with code in backticks.
+    /// A description of the result, with code in backticks.
     pub gives: &'static str,
     /// An example.
     pub example: Example,
 }
 
-/// All functions, group by group, in the order of their names.
+/// Returns all functions, group by group, in the order of their names.
 pub fn references() -> impl Iterator<Item = Reference> {
     table::GROUPS.iter().flat_map(|group| {
         group.functions.iter().map(|function| Reference {
@@ -87,14 +87,14 @@ pub fn references() -> impl Iterator<Item = Reference> {
     })
 }
 
-/// The body of a function.
+/// The implementation of a function.
 #[derive(Clone, Copy)]
 pub(super) enum Body {
-    /// From arguments that are known throughout. The result is sensitive when a part of them is.
+    /// A function of arguments that are completely known. The result is sensitive if a part of them is.
     Whole(fn(&[Value]) -> Result<Value, Fault>),
-    /// From arguments that may hold unknown and sealed parts, whose sensitive places it moves.
+    /// A function of arguments that may contain unknown and sealed parts, whose sensitive places it moves.
     Parts(fn(&[Datum]) -> Result<Answer, Fault>),
-    /// From more than values: the evaluator's own.
+    /// A function that needs more than values: the evaluator computes it.
     Special(Special),
 }
 
@@ -115,19 +115,19 @@ pub(super) enum Special {
 /// The answer of a function.
 pub(super) enum Answer {
     Known(Datum),
-    /// It depends on what is not known.
+    /// The result depends on an unknown value.
     Unknown,
 }
 
-/// The reason why a function cannot compute. Names no values: they may be secret.
+/// The reason that a function cannot compute a result. Contains no values: they may be secret.
 #[derive(Debug)]
 pub(super) struct Fault {
-    /// The argument at fault, from 0; none: the call as a whole.
+    /// The index of the wrong argument, from 0; none for the call as a whole.
     pub(super) argument: Option<usize>,
     pub(super) message: String,
     pub(super) help: Option<String>,
-    /// The message where something secret was looked at: one text for all that a function may find, where
-    /// what it finds tells more than that it failed.
+    /// The message if the function looked at a secret: one text for all its mistakes, because the exact
+    /// mistake would reveal more than the failure. None if the ordinary message reveals nothing.
     pub(super) of_secret: Option<&'static str>,
 }
 
@@ -147,7 +147,7 @@ impl Fault {
     }
 }
 
-/// The function of that name.
+/// Returns the function with that name.
 pub(super) fn find(name: &str) -> Option<&'static Function> {
     table::FUNCTIONS.get(name).copied()
 }
@@ -163,7 +163,7 @@ pub(crate) fn file_request(name: &str) -> Option<FileRequest<'static>> {
     }
 }
 
-/// Returns the error when there is no such function.
+/// Returns the error about a function that does not exist.
 pub(super) fn unknown(name: &str, range: Range) -> ExprError {
     let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
     let end = range.start.saturating_add(length).min(range.end);
@@ -180,7 +180,7 @@ pub(super) fn unknown(name: &str, range: Range) -> ExprError {
 }
 
 impl Function {
-    /// The parameter that the argument at `index` is for.
+    /// Returns the parameter for the argument at `index`.
     pub(super) fn parameter(&self, index: usize) -> Option<&Parameter> {
         match self.parameters.get(index) {
             None if self.repeats => self.parameters.last(),
@@ -209,7 +209,7 @@ impl Function {
         })
     }
 
-    /// Returns how it is called, such as `substr(text, offset, length)`.
+    /// Returns the form of a call, such as `substr(text, offset, length)`.
     pub(super) fn usage(&self) -> String {
         let optional = |index: usize| index >= self.required && !self.repeats;
         let mark = |index: usize| if optional(index) { "?" } else { "" };

@@ -1,4 +1,4 @@
-//! Keys of a map that are the same, as far as their expressions tell.
+//! Duplicate keys of a map, as far as their expressions show them.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -7,8 +7,9 @@ use super::text::text_of;
 use super::{Expr, Kind};
 use crate::value::Value;
 
-/// The first entry whose key stands in an entry before it: the same text, or the same expression, which
-/// will have the same value. Expressions are compared and not printed: printing asks this of the maps in them.
+/// Returns the first entry whose key appears in an entry before it: the same text, or the same expression,
+/// which will have the same value. Expressions are compared, not printed, because printing calls this for the
+/// maps in them.
 pub(super) fn repeated(entries: &[(Expr, Expr)]) -> Option<usize> {
     let mut texts = BTreeSet::new();
     let mut expressions: Vec<&Expr> = Vec::new();
@@ -22,7 +23,7 @@ pub(super) fn repeated(entries: &[(Expr, Expr)]) -> Option<usize> {
     })
 }
 
-/// Returns the text of a key where it is known.
+/// Returns the text of a key; none if it is not known.
 fn text(key: &Expr) -> Option<Cow<'_, str>> {
     match &key.kind {
         Kind::Literal(Value::String(text)) => Some(Cow::Borrowed(text)),

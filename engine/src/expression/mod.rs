@@ -1,12 +1,12 @@
 //! The expression language: one language for specs, descriptors, rules, checks and policies.
 //!
-//! Its grammar is HCL's template and expression grammar. [`parse`] reads text into the tree below,
-//! [`print`] writes the tree back, [`check`] proves types before anything runs, [`evaluate`]
-//! computes values with unknowns and sensitivity. Pure, total, deterministic; text length, depth
-//! and the steps of an evaluation are bounded.
+//! Its grammar is HCL's template and expression grammar. [`parse`] reads text into the tree below, [`print`]
+//! writes the tree back, [`check`] proves types before anything runs, and [`evaluate`] computes values,
+//! including unknown and sensitive ones. Pure, total, deterministic; text length, depth and the steps of an
+//! evaluation are bounded.
 //!
-//! A *residual* is an ordinary tree: what is known is folded into literals, what is not stands as
-//! references to resources (the slots that apply fills) and to sensitive variables.
+//! A *residual* is an ordinary tree: known parts are literals, and unknown parts are references to resources
+//! (the slots that apply fills) and to sensitive variables.
 
 pub mod check;
 pub mod evaluate;
@@ -29,7 +29,7 @@ use crate::value::Value;
 pub const TEXT_MAX: usize = 64 * 1024;
 /// The deepest nesting of an expression: brackets, arguments, parts of templates.
 pub const DEPTH_MAX: usize = 64;
-/// The deepest tree of an expression, where the operators and accesses of a chain count too.
+/// The deepest tree of an expression; the operators and accesses of a chain count, too.
 pub const TREE_DEPTH_MAX: usize = 4 * DEPTH_MAX;
 
 /// A place in an expression's text, in bytes: start and end.
@@ -41,12 +41,12 @@ pub struct Range {
     pub end: u32,
 }
 
-/// An expression. Two are equal when they say the same, wherever they stand.
+/// An expression. Two expressions are equal if their trees are, whatever their places.
 #[derive(Clone, Debug)]
 pub struct Expr {
     /// Its kind.
     pub kind: Kind,
-    /// Its place in its text; empty in residuals.
+    /// The place in the text; empty in residuals.
     pub range: Range,
 }
 
@@ -57,17 +57,17 @@ impl PartialEq for Expr {
 }
 
 impl Expr {
-    /// An expression that stands nowhere in a text.
+    /// Returns an expression without a place in a text.
     pub fn nowhere(kind: Kind) -> Self {
         Self { kind, range: Range::default() }
     }
 
-    /// A known value.
+    /// Returns the expression of a known value.
     pub fn literal(value: Value) -> Self {
         Self::nowhere(Kind::Literal(value))
     }
 
-    /// The reference to the attribute `name` of a resource instance.
+    /// Returns the reference to the attribute `name` of a resource instance.
     pub fn slot(address: &crate::address::Address, name: &Name) -> Self {
         let mut base = Self::nowhere(Kind::Root(Root::Resource(address.block.clone())));
         if let Some(key) = &address.key {
@@ -81,10 +81,10 @@ impl Expr {
 /// The kind of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// A known value that is not sensitive. Never unknown, never sealed.
+    /// A known value that is not sensitive; never unknown, never sealed.
     Literal(Value),
-    /// Text with parts to fill in, joined to one string. A template that is one part alone is
-    /// that part, not a template.
+    /// A text with parts to fill in, joined into one string. A template that consists of one part is that
+    /// part, not a template.
     Template(Vec<Expr>),
     /// The beginning of a reference.
     Root(Root),
@@ -92,8 +92,8 @@ pub enum Kind {
     Attribute(Box<Expr>, Name),
     /// `base[index]`.
     Index(Box<Expr>, Box<Expr>),
-    /// `base[*].rest…`: the rest applied to each item; a null base gives an empty list, any other
-    /// base that is no list or set counts as a list of itself.
+    /// `base[*].rest…`: the rest applied to each item. A null base gives an empty list; any other base that
+    /// is no list or set counts as a list with itself as the only item.
     Splat(Box<Expr>, Vec<Access>),
     /// `-x`, `!x`.
     Unary(UnaryOp, Box<Expr>),
@@ -107,12 +107,12 @@ pub enum Kind {
     For(Box<For>),
     /// `[a, b]`.
     List(Vec<Expr>),
-    /// `{ a = b }`; keys are expressions (a bare word is its own text).
+    /// `{ a = b }`; keys are expressions (a bare word means its own text).
     Map(Vec<(Expr, Expr)>),
 }
 
 impl Kind {
-    /// A template, whose value is always a string: neighbouring texts are joined, empty ones are
+    /// Returns a template, whose value is always a string: neighbouring texts are joined, empty ones are
     /// dropped, and text alone is a literal.
     fn template(parts: Vec<Expr>) -> Self {
         let mut joined: Vec<Expr> = Vec::with_capacity(parts.len());
@@ -134,7 +134,7 @@ impl Kind {
             [Expr { kind: Kind::Literal(Value::String(text)), .. }] => {
                 return Kind::Literal(Value::String(std::mem::replace(text, "".into())));
             }
-            // The empty text keeps it a template.
+            // The empty text keeps the expression a template.
             [_] => joined.push(Expr::literal(Value::string(""))),
             _ => {}
         }
@@ -155,10 +155,11 @@ pub enum Root {
     EachValue,
     /// `type.name`: a resource.
     Resource(Block),
-    /// `module.x`: the outputs of a module. Stands in texts only: resolution puts the outputs' definitions in its place.
+    /// `module.x`: the outputs of a module. Appears only in texts: the resolution replaces it by the
+    /// definitions of the outputs.
     Module(Name),
-    /// Any other first word: a variable of `for`, or what a scope offers by name (`old`, `new`,
-    /// `action`, `self`, `job`, an attribute in a descriptor).
+    /// Any other first word: a variable of `for`, or a name that a scope offers (`old`, `new`, `action`,
+    /// `self`, `job`, an attribute in a descriptor).
     Named(Name),
 }
 
@@ -196,17 +197,17 @@ pub struct Call {
 /// `[for k, v in collection : value if condition]`, or `{for … : key => value}`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct For {
-    /// The variable for the key or the index, if it is asked for.
+    /// The variable for the key or the index; none if the expression does not use it.
     pub key_variable: Option<Name>,
     /// The variable for the value.
     pub value_variable: Name,
     /// The collection that is walked.
     pub collection: Expr,
-    /// The key of each entry: present in the form that makes a map.
+    /// The key of each entry; none in the form that makes a list.
     pub key: Option<Expr>,
     /// The value of each entry.
     pub value: Expr,
-    /// The condition of the entries to keep.
+    /// The condition for entries to be kept; none if all are.
     pub condition: Option<Expr>,
     /// True if values of one key are collected in a list (`…`).
     pub grouped: bool,
@@ -240,7 +241,7 @@ pub enum BinaryOp {
     Or,
 }
 
-/// An error in an expression, and its place in the text. Names no values: they may be secret.
+/// An error in an expression, and its place in the text. Contains no values: they may be secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ExprError {
@@ -248,8 +249,8 @@ pub struct ExprError {
     pub range: Range,
     /// The error, in a short sentence without a full stop.
     pub message: String,
-    /// The advice, if there is any.
+    /// The advice; none if there is none.
     pub help: Option<String>,
-    /// The same advice for programs, where it is to write another word.
+    /// The advice for programs; none unless the advice is to write another word.
     pub meant: Option<Correction>,
 }

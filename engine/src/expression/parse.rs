@@ -1,8 +1,8 @@
-//! Text to tree.
+//! The parser: text to tree.
 //!
-//! The grammar is HCL's, read by the crate `hcl-edit` and turned into our tree by [`convert`]; what
-//! most specs hold (plain text, plain references, and both mixed) is read by [`scan`], which makes
-//! the same trees faster. Nothing is looked up here, and no type is proven.
+//! The grammar is HCL's, read by the crate `hcl-edit` and turned into the tree of this crate by [`convert`].
+//! The most common texts of specs (plain text, plain references, and both mixed) are read by [`scan`], which
+//! makes the same trees faster. Nothing is looked up here, and no type is proven.
 
 mod convert;
 mod modules;
@@ -12,7 +12,7 @@ mod scan;
 use super::{Expr, ExprError, Kind, Range, TEXT_MAX};
 use crate::value::Value;
 
-/// The way in which first words are read.
+/// The meaning of first words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// In specs: `var.x`, `local.x`, `each.key`, `each.value`, and `type.name` for resources; a
@@ -25,10 +25,10 @@ pub enum Dialect {
 /// The first words that a scope offers by name, in every dialect.
 pub(super) const OFFERED: [&str; 7] = ["self", "old", "new", "action", "plan", "job", "http"];
 
-/// The longest text of a residual, in bytes. Folding makes residuals longer than what people write.
+/// The longest text of a residual, in bytes. Folding makes residuals longer than the texts that people write.
 const RESIDUAL_MAX: usize = 64 * 1024 * 1024;
 
-/// Reads a template: text with `${…}`, `%{if}` and `$${`. Alone in the text, a part keeps its type.
+/// Reads a template: text with `${…}`, `%{if}` and `$${`. A part that is the whole text keeps its type.
 pub fn template(text: &str, dialect: Dialect) -> Result<Expr, ExprError> {
     if !text.contains("${") && !text.contains("%{") {
         return Ok(Expr { kind: Kind::Literal(Value::string(text)), range: whole(text) });
@@ -49,8 +49,8 @@ pub fn expression(text: &str, dialect: Dialect) -> Result<Expr, ExprError> {
     read(text, dialect, convert::Literals::AsWritten)
 }
 
-/// Reads what [`super::print`] wrote of a residual, in the dialect of specs and without bounds on
-/// its length, since folding may have made it longer than what a person wrote.
+/// Reads a residual that [`super::print`] wrote, in the dialect of specs. Its length is not bounded as that
+/// of other expressions, because folding may have made it longer than a text that a person wrote.
 pub fn residual(text: &str) -> Result<Expr, ExprError> {
     bounded(text, RESIDUAL_MAX)?;
     nesting::bounded_residual(text)?;
@@ -73,7 +73,7 @@ fn read(text: &str, dialect: Dialect, literals: convert::Literals) -> Result<Exp
     if let Some(expr) = scan::reference(text, start, text.len() - start - trimmed.len(), dialect) {
         return Ok(expr);
     }
-    // The parser of expressions takes no spaces around them.
+    // The parser of expressions does not accept spaces around them.
     let tree = trimmed.parse().map_err(|error| {
         let mut error = syntax(trimmed, &error, Place::Expression);
         error.range = range(error.range.start as usize + start, error.range.end as usize + start);
@@ -94,7 +94,7 @@ fn bounded(text: &str, most: usize) -> Result<(), ExprError> {
     })
 }
 
-/// Returns the error of the parser. Its messages name what it expected, never what it found.
+/// Returns the error of the parser. Its messages name the expected words, never the text that was found.
 fn syntax(text: &str, error: &hcl_edit::parser::Error, place: Place) -> ExprError {
     let mut start = error.location().offset().min(text.len());
     while !text.is_char_boundary(start) {

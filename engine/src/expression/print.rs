@@ -1,11 +1,10 @@
-//! Tree to text: `Display` of an [`Expr`] is a bare expression that [`super::parse::residual`]
-//! reads back to an equal tree.
+//! Tree to text: `Display` of an [`Expr`] is a bare expression that [`super::parse::residual`] reads back to
+//! an equal tree.
 //!
-//! That holds for the trees that parsing and folding make: where lists and maps of literals are
-//! one literal, and where texts in a template are joined. Sets are printed as `toset([…])`, and
-//! maps with more than [`ENTRIES_MAX`] entries as `tomap([[key, value], …])`, because the parser
-//! compares every key of `{…}` with every other; so are maps with a key that stands twice, which it
-//! would not read.
+//! This is true for the trees that parsing and folding make: in them, a list or map of literals is one
+//! literal, and neighbouring texts in a template are joined. Sets are printed as `toset([…])`. Maps with more
+//! than [`ENTRIES_MAX`] entries are printed as `tomap([[key, value], …])`, because the parser compares every
+//! key of `{…}` with every other; so are maps with a duplicate key, which the parser would refuse.
 
 use std::fmt::{self, Write as _};
 
@@ -14,7 +13,7 @@ use super::{Access, BinaryOp, Call, Conditional, Expr, For, Kind, Root, UnaryOp,
 use crate::address::{Block, Name, local_shown};
 use crate::value::{Attributes, Value};
 
-/// The most entries that a map printed in braces has.
+/// The most entries of a map that is printed in braces.
 pub(super) const ENTRIES_MAX: usize = 64;
 
 impl fmt::Display for Expr {
@@ -26,21 +25,21 @@ impl fmt::Display for Expr {
 /// The precedence of an expression.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Tightness {
-    /// `a ? b : c`, `for` bodies: takes all that follows.
+    /// `a ? b : c` and `for` bodies, which extend as far to the right as possible.
     Conditional,
     /// A binary operator of the given precedence.
     Binary(u8),
     /// `-a`, `!a`, and numbers with a sign.
     Unary,
-    /// A number: a dot after it, or a sign before it, would belong to it.
+    /// A number. A dot after it, or a sign before it, would become part of it.
     Number,
-    /// A splat: what follows it belongs to it.
+    /// A splat. An access after it would become part of it.
     Splat,
-    /// A term that can be followed by `.x` and `[x]`.
+    /// A term that `.x` and `[x]` can follow.
     Term,
 }
 
-/// The precedence of an operator; the higher, the tighter.
+/// Returns the precedence of an operator; a higher one binds tighter.
 pub(super) fn precedence(op: BinaryOp) -> u8 {
     match op {
         BinaryOp::Or => 1,
@@ -52,7 +51,7 @@ pub(super) fn precedence(op: BinaryOp) -> u8 {
     }
 }
 
-/// The operator as it is written.
+/// Returns the operator as it is written.
 pub(super) fn symbol(op: BinaryOp) -> &'static str {
     match op {
         BinaryOp::Add => "+",
@@ -86,7 +85,7 @@ fn tightness(expr: &Expr) -> Tightness {
 
 struct Printer<'a, 'f> {
     out: &'a mut fmt::Formatter<'f>,
-    /// The variables of the `for` expressions around.
+    /// The variables of the enclosing `for` expressions.
     bound: Vec<Name>,
 }
 
@@ -136,7 +135,7 @@ impl Printer<'_, '_> {
         }
     }
 
-    /// An expression that must hold together at least as tightly as `least`.
+    /// Prints an operand, in parentheses if it binds less tightly than `least`.
     fn operand(&mut self, expr: &Expr, least: Tightness) -> fmt::Result {
         if tightness(expr) >= least { self.expr(expr) } else { self.parenthesised(expr) }
     }
@@ -147,8 +146,8 @@ impl Printer<'_, '_> {
         self.out.write_str(")")
     }
 
-    /// Prints the base of an attribute. A first word that is no variable of `for` and no offered
-    /// name would, with a name after it, be read as a resource.
+    /// Prints the base of an attribute. A first word that is neither a variable of `for` nor an offered name
+    /// would be read as a resource, together with the name after it.
     fn base(&mut self, base: &Expr) -> fmt::Result {
         match &base.kind {
             Kind::Root(Root::Named(name))
@@ -172,7 +171,7 @@ impl Printer<'_, '_> {
         }
     }
 
-    /// Prints a block. A key in the path of its module is text, whatever stands in it.
+    /// Prints a block. A key in the path of its module is printed as a text.
     fn block(&mut self, block: &Block) -> fmt::Result {
         let text = block.to_string();
         if block.module.is_root() {
@@ -205,7 +204,7 @@ impl Printer<'_, '_> {
         self.operand(operand, Tightness::Unary)
     }
 
-    /// Operators of one precedence are read from the left.
+    /// Prints a binary operation. Operators of one precedence are read from the left.
     fn binary(&mut self, op: BinaryOp, left: &Expr, right: &Expr) -> fmt::Result {
         let own = precedence(op);
         self.operand(left, Tightness::Binary(own))?;
@@ -297,7 +296,7 @@ impl Printer<'_, '_> {
     }
 
     fn key(&mut self, key: &str) -> fmt::Result {
-        // These mean something else where a key is wanted.
+        // These words mean something else in the place of a key.
         if is_word(key) && !matches!(key, "for" | "true" | "false" | "null") {
             return self.out.write_str(key);
         }
@@ -306,7 +305,7 @@ impl Printer<'_, '_> {
 
     fn literal(&mut self, value: &Value) -> fmt::Result {
         match value {
-            // Neither stands in a literal; a null tells nothing about them.
+            // A literal holds neither an unknown nor a sealed value; null reveals nothing about them.
             Value::Null | Value::Unknown(_) | Value::Sealed(_) => self.out.write_str("null"),
             Value::Bool(value) => write!(self.out, "{value}"),
             Value::Integer(number) => write!(self.out, "{number}"),
@@ -368,8 +367,8 @@ impl Printer<'_, '_> {
         self.out.write_str("\"")
     }
 
-    /// Text between quotes. What would begin a part is doubled; a dollar right before a part would
-    /// double the part's own, so it is written by its number.
+    /// Prints text between quotes. A character that would begin a part is doubled. A dollar right before a
+    /// part would double the part's own dollar, so it is written by its number.
     fn escaped(&mut self, text: &str, before_part: bool) -> fmt::Result {
         let mut characters = text.chars().peekable();
         while let Some(character) = characters.next() {
@@ -392,7 +391,7 @@ impl Printer<'_, '_> {
     }
 }
 
-/// Returns true if a name can stand after a dot and before an equals sign as it is.
+/// Returns true if a name can stand, without quotes, after a dot and before an equals sign.
 fn is_word(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')

@@ -13,7 +13,7 @@ pub(in crate::expression) fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// A float as people write it: without a fraction where it has none.
+/// Returns a float as people write it: without a fraction if it is zero.
 fn float_text(number: f64) -> String {
     let text = format!("{number:?}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)

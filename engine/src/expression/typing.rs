@@ -3,7 +3,7 @@
 use super::{BinaryOp, Range};
 use crate::types::Type;
 
-/// Returns the type of `base.name`; `any` where that is not known.
+/// Returns the type of `base.name`; `any` if it is not known.
 pub(super) fn attribute_of(base: &Type, name: &str) -> Type {
     match base {
         Type::Object(fields) => fields.get(name).map_or(Type::Any, |field| field.ty.clone()),
@@ -12,7 +12,7 @@ pub(super) fn attribute_of(base: &Type, name: &str) -> Type {
     }
 }
 
-/// Returns the type of an item of a collection; `any` where that is not known.
+/// Returns the type of an item of a collection; `any` if it is not known.
 pub(super) fn item_of(base: &Type) -> Type {
     match base {
         Type::List(item) | Type::Set(item) | Type::Map(item) => (**item).clone(),
@@ -21,7 +21,7 @@ pub(super) fn item_of(base: &Type) -> Type {
     }
 }
 
-/// The type of what an operator gives.
+/// Returns the type of an operator's result.
 pub(super) fn binary_of(op: BinaryOp, left: &Type, right: &Type) -> Type {
     match op {
         BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Multiply | BinaryOp::Remainder => {
@@ -35,7 +35,7 @@ pub(super) fn binary_of(op: BinaryOp, left: &Type, right: &Type) -> Type {
     }
 }
 
-/// The last `length` bytes of a range: the name at the end of a reference.
+/// Returns the last `length` bytes of a range: the name at the end of a reference.
 pub(super) fn end_of(range: Range, length: usize) -> Range {
     let length = u32::try_from(length).unwrap_or(u32::MAX);
     Range { start: range.end.saturating_sub(length).max(range.start), end: range.end }

@@ -1,5 +1,5 @@
-//! Walks over expression trees. A residual may be deeper than any text, so they recurse only so
-//! far and then go on with a list of what is left to do.
+//! Walks over expression trees. A residual may be deeper than any text, so walks recurse to a bounded depth
+//! and then continue with a list of the expressions that are left.
 
 use super::{Access, Expr, Kind, Range, Root};
 use crate::address::{Block, Name};
@@ -27,7 +27,7 @@ fn walk_below<'e>(expr: &'e Expr, left: usize, visit: &mut dyn FnMut(&'e Expr)) 
     }
 }
 
-/// Calls `visit` for each place where a reference begins, with where it stands.
+/// Calls `visit` for the beginning of each reference, with its place.
 ///
 /// The variables of `for` expressions are among them, as [`Root::Named`].
 pub fn roots<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Root, Range)) {
@@ -38,10 +38,10 @@ pub fn roots<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Root, Range)) {
     });
 }
 
-/// Calls `visit` for each reference to a resource, with the first two names behind its block, as far as they
-/// are written down: a key and an attribute, or an attribute.
+/// Calls `visit` for each reference to a resource, with the first two names after its block, if they are
+/// written as names: a key and an attribute, or an attribute.
 pub fn resources<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Block, [Option<&'e Name>; 2])) {
-    // A chain is met from its end to its root. Its names so far, the nearest first.
+    // The walk meets a chain from its end to its root. These are its names so far, the nearest first.
     let mut names = [None, None];
     let mut base: Option<&Expr> = None;
     walk(expr, &mut |part| {
@@ -53,7 +53,7 @@ pub fn resources<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Block, [Option<&'
                 (names, base) = ([Some(name), names[0]], Some(&**inner));
             }
             Kind::Index(inner, index) => {
-                // What stands behind a key that is computed is of any instance.
+                // Names after a computed key belong to any instance.
                 let key = match &index.kind {
                     Kind::Literal(Value::String(key)) => Some(key),
                     _ => None,
@@ -81,7 +81,7 @@ pub fn references<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
     }
 }
 
-/// The same for who changes them.
+/// Calls `visit` for each whole reference to a variable or a resource, for a change.
 pub fn references_mut(expr: &mut Expr, visit: &mut dyn FnMut(&mut Expr)) {
     let mut stack = vec![expr];
     while let Some(expr) = stack.pop() {
@@ -95,8 +95,8 @@ pub fn references_mut(expr: &mut Expr, visit: &mut dyn FnMut(&mut Expr)) {
     }
 }
 
-/// Calls `change` for the expression and each of its parts, from the outside in; the parts of one for which it returns
-/// false are left alone.
+/// Calls `change` for the expression and each of its parts, from the outside in. If it returns false, the
+/// parts of that expression are left alone.
 pub fn change(expr: &mut Expr, change: &mut dyn FnMut(&mut Expr) -> bool) {
     let mut stack = vec![expr];
     while let Some(expr) = stack.pop() {
@@ -106,7 +106,7 @@ pub fn change(expr: &mut Expr, change: &mut dyn FnMut(&mut Expr) -> bool) {
     }
 }
 
-/// Calls `visit` for each known value that is written in an expression, but for the keys of references.
+/// Calls `visit` for each known value that is written in an expression, except the keys of references.
 pub fn literals<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Value)) {
     let mut stack = vec![expr];
     while let Some(expr) = stack.pop() {
@@ -118,8 +118,8 @@ pub fn literals<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Value)) {
     }
 }
 
-/// An expression as people may see it whose value is a secret: what it refers to, and nothing that is written
-/// in it. It is for reading, and computes something else.
+/// Returns an expression with a secret value in a form that people may see: with its references, and without
+/// the values that are written in it. It is for reading only, and computes another value.
 #[must_use]
 pub fn without_literals(expr: &Expr) -> Expr {
     let mut shown = expr.clone();
@@ -274,7 +274,7 @@ mod tests {
             parts += 1;
         });
         assert_eq!(parts, 100_001);
-        // Dropping it the ordinary way would be the recursion that this module avoids.
+        // Dropping it in the ordinary way would recurse, which this module avoids.
         std::mem::forget(expr);
     }
 }

@@ -1,4 +1,4 @@
-//! Numbered nodes and what they need: order and cycles, without recursion.
+//! Numbered nodes and their needs: order and cycles, without recursion.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
 
-/// A graph whose edges lead from what needs to what is needed; each says why.
+/// A graph whose edges lead from a node to one that it needs; each edge has a reason.
 #[derive(Clone, Debug)]
 pub(crate) struct Links<E>(DiGraph<(), E>);
 
@@ -18,7 +18,7 @@ impl<E> Default for Links<E> {
 }
 
 impl<E> Links<E> {
-    /// A graph of `nodes` nodes, numbered from 0, without edges.
+    /// Returns a graph of `nodes` nodes, numbered from 0, without edges.
     pub(crate) fn new(nodes: usize) -> Self {
         let mut graph = DiGraph::with_capacity(nodes, nodes);
         for _ in 0..nodes {
@@ -27,12 +27,12 @@ impl<E> Links<E> {
         Self(graph)
     }
 
-    /// Says that `from` needs `to`.
+    /// Records that `from` needs `to`.
     pub(crate) fn add(&mut self, from: usize, to: usize, why: E) {
         self.0.add_edge(NodeIndex::new(from), NodeIndex::new(to), why);
     }
 
-    /// Returns the nodes that a node needs, or that need it, as often as there are reasons.
+    /// Returns the nodes that a node needs, or that need it; a node appears once for each reason.
     pub(crate) fn neighbours(
         &self,
         node: usize,
@@ -41,7 +41,7 @@ impl<E> Links<E> {
         self.0.neighbors_directed(NodeIndex::new(node), direction).map(NodeIndex::index)
     }
 
-    /// Returns the number of reasons that each node has to need others.
+    /// Returns, for each node, the number of reasons to need others.
     pub(crate) fn needs(&self) -> Vec<usize> {
         let mut needs = vec![0; self.0.node_count()];
         for edge in self.0.raw_edges() {
@@ -50,7 +50,8 @@ impl<E> Links<E> {
         needs
     }
 
-    /// The nodes in groups, what is needed first; more than one in a group need each other.
+    /// Returns the nodes in groups, each group after those that it needs. If a group has more than one node,
+    /// these need each other.
     ///
     /// Kosaraju's algorithm, because petgraph's Tarjan is recursive and a chain may be long.
     pub(crate) fn groups(&self) -> Vec<Vec<usize>> {
@@ -62,7 +63,7 @@ impl<E> Links<E> {
         kosaraju_scc(&self.0).into_iter().map(sorted).collect()
     }
 
-    /// Returns true if the nodes of a group need each other, or the only one itself.
+    /// Returns true if the nodes of a group need each other, or its only node needs itself.
     pub(crate) fn is_cycle(&self, group: &[usize]) -> bool {
         match group {
             [node] => self.neighbours(*node, Direction::Outgoing).any(|next| next == *node),
@@ -70,8 +71,8 @@ impl<E> Links<E> {
         }
     }
 
-    /// The shortest way from the first node of a cyclic group back to itself: each node with why
-    /// it needs the next, the last with why it needs the first.
+    /// Returns the shortest way from the first node of a cyclic group back to itself: each node with the
+    /// reason that it needs the next one, the last node with the reason that it needs the first.
     pub(crate) fn cycle(&self, group: &[usize]) -> Vec<(usize, &E)> {
         let Some(first) = group.first().copied() else { return Vec::new() };
         let mut reached = std::collections::BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Spec text in, order or the cycle's diagnostic out.
+//! Tests of the graph: the text of a spec goes in, the order or the diagnostic of a cycle comes out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The calls that began and whose end is not recorded, by number and by whose object they are about.
+//! The calls that began and whose outcome is not recorded, by number and by object.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -10,22 +10,23 @@ use super::records::{CallId, Started};
 use crate::address::Address;
 use crate::state::ObjectId;
 
-/// A call that began and whose end is not recorded.
+/// A call that began and whose outcome is not recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pending {
     /// The record of its intent.
     pub started: Started,
-    /// The reason why its end is not known, if the run lived long enough to say.
+    /// The reason that its outcome is unknown; none if the run ended before it could record one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
-    /// True if the API accepted it, and showed nothing of it. Not looking as if it had happened is no
-    /// proof then that it will not.
+    /// True if the API accepted the call, and showed nothing of its effect. In that case a look-up that finds
+    /// no effect does not prove that there will be none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub accepted: bool,
 }
 
 impl Pending {
-    /// Returns why its end is not known, for people. `running` is true if another run holds the lock.
+    /// Returns the reason that the outcome is unknown, for people. `running` is true if another run holds the
+    /// lock.
     pub fn why(&self, running: bool) -> &str {
         match &self.doubt {
             Some(reason) => reason,
@@ -35,17 +36,17 @@ impl Pending {
     }
 }
 
-/// Calls by number. It is read like the map that it holds; the object of each is known beside it,
-/// so that beginning a call costs the same however many are under way.
+/// Calls by number, which read like a map. The number of calls on each object is kept beside it, so that
+/// starting a call costs the same however many are under way.
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
     by_number: BTreeMap<CallId, Pending>,
-    /// The number of calls about each object.
+    /// The number of calls on each object.
     about: FxHashMap<(Address, Option<ObjectId>), usize>,
 }
 
 impl Calls {
-    /// Returns true if a call about the same object is under way.
+    /// Returns true if a call on the same object is under way.
     pub(super) fn is_busy(&self, started: &Started) -> bool {
         self.about.contains_key(&about(started))
     }
@@ -57,7 +58,7 @@ impl Calls {
         self.by_number.insert(call, pending);
     }
 
-    /// Takes a call out.
+    /// Removes a call and returns it.
     pub(super) fn remove(&mut self, call: CallId) -> Option<Pending> {
         let pending = self.by_number.remove(&call)?;
         let key = about(&pending.started);
@@ -70,7 +71,7 @@ impl Calls {
         Some(pending)
     }
 
-    /// Says why the end of a call is not known; false when there is no such call.
+    /// Records the reason that the outcome of a call is unknown; returns false if there is no such call.
     pub(super) fn doubt(&mut self, call: CallId, reason: &str, accepted: bool) -> bool {
         let Some(pending) = self.by_number.get_mut(&call) else { return false };
         pending.doubt = Some(reason.to_owned());
@@ -78,7 +79,7 @@ impl Calls {
         true
     }
 
-    /// Renames what calls are about, and what they depend on, by the old addresses.
+    /// Gives calls and their dependencies the new addresses; `new` has them by the old ones.
     pub(super) fn rename(&mut self, new: &BTreeMap<Address, Address>) {
         for pending in self.by_number.values_mut() {
             let started = &mut pending.started;
@@ -93,13 +94,14 @@ impl Calls {
         }
     }
 
-    /// Forgets all of them: what no journal does, for tests of what would become of it.
+    /// Removes all calls. No journal does this; tests use it to show the consequences.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 }
 
-/// Returns the object that a call is about: one that was put aside is another than the address's own.
+/// Returns the address and the object that a call is about: a deposed object is another one than the
+/// address's current object.
 fn about(started: &Started) -> (Address, Option<ObjectId>) {
     (started.address.clone(), started.object.clone())
 }

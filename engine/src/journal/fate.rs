@@ -1,5 +1,5 @@
-//! The fate of a call: it begins, ends, or is looked up because nobody knew its end. What its end
-//! makes of the object is in `phases`.
+//! The fate of a call: it begins, ends, or is looked up because its outcome is unknown. Its effect on the
+//! object is in `phases`.
 
 use super::calls::Pending;
 use super::phases::Extent;
@@ -15,7 +15,7 @@ impl Snapshot {
         if call.0 != self.next_call {
             return illegal(format_args!("call {call} begins where c{} is due", self.next_call));
         }
-        // What was put aside may go while the address's own object is worked on.
+        // A deposed object may be deleted while a call on the address's current object is under way.
         if self.pending.is_busy(started) {
             return illegal(format_args!("{address} has two calls at once"));
         }
@@ -56,12 +56,12 @@ impl Snapshot {
         }
         match outcome {
             Outcome::NoEffect { .. } => {
-                // A refusal is an answer; a doubt that ended so is an object that is still there.
+                // A refusal is an answer. If a doubt ends with one, the object still exists.
                 if doubt.is_some() {
                     self.may_still_go(&started);
                 }
-                // A server that executes a create twice may refuse the second time, because of what
-                // the first one made. Such a refusal is about the very object that we lost.
+                // A server that executes a create twice may refuse the second execution because of the object
+                // that the first one made. Such a refusal is about the very object that this run has lost.
                 if let Some(nonce) = started.nonce.clone().filter(|_| !started.phase.is_last()) {
                     let since_ms = started.at_ms;
                     self.watch(&started, nonce, since_ms, true);
@@ -104,9 +104,9 @@ impl Snapshot {
         }
     }
 
-    /// The object of a call that was in doubt, as it was found. How much of the call is in it nobody
-    /// knows: it may use what it used, and what it was to use; it may have what it was to get; and what was to be
-    /// secret is.
+    /// Records the object of a call that was in doubt, as it was found. Nobody knows which part of the call
+    /// has taken effect. So the object keeps its old dependencies, managed attributes and sensitive places,
+    /// and gets those of the call in addition.
     fn found(&mut self, started: &Started, seen: &Seen) -> Result<(), IllegalRecord> {
         let Some(entry) = self.entries.get_mut(&started.address) else {
             return illegal(format_args!("{} was found and is not in the state", started.address));
@@ -123,9 +123,9 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Refuses the object of a lost create for which an address stands: removing one
-    /// of the two would delete the object of the other. Only what was looked up is asked for,
-    /// because the search is as long as the state.
+    /// Refuses the object of a lost create if an address stands for it: a delete of one address's object
+    /// would delete the other's. Checked only for objects that were looked up, because the search takes time
+    /// for the size of the state.
     fn belongs_to_nobody(&self, started: &Started, seen: &Seen) -> Result<(), IllegalRecord> {
         if started.object.is_some() {
             return Ok(());
@@ -139,7 +139,7 @@ impl Snapshot {
         }
     }
 
-    /// The object of a delete was there when it was looked up; the delete may only be late.
+    /// Records that a delete may still take effect: its object existed when it was looked up.
     fn may_still_go(&mut self, started: &Started) {
         let object = started.object.as_ref().filter(|_| started.ends_its_object());
         let known = self.entries.get_mut(&started.address);

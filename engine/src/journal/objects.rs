@@ -1,4 +1,4 @@
-//! Changes of objects without a call: they are seen changed, go, are taken over, let go, or
+//! Changes of objects in the state without a call: they are seen changed, go, are taken over, are let go, or
 //! get another address.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::sorted::Set;
 use crate::state::{Entry, Object, ObjectId, Progress, Snapshot};
 
 impl Snapshot {
-    /// Takes what was seen of an object for how it is, and what the spec says of it by now.
+    /// Takes over the observed attributes of an object, and the spec's present demands on it.
     pub(super) fn see(&mut self, record: &Record) -> Result<(), IllegalRecord> {
         let Record::Seen {
             address,
@@ -39,7 +39,8 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Remembers triggers that fired. The first memory stands: later firings are the same, still unanswered.
+    /// Records triggers that fired. A trigger that is recorded already keeps its first fingerprint, because
+    /// its replace has not happened yet.
     pub(super) fn remember_triggers(
         &mut self,
         address: &Address,
@@ -60,12 +61,12 @@ impl Snapshot {
     pub(super) fn let_go(&mut self, address: &Address, id: &ObjectId) -> Result<(), IllegalRecord> {
         let known = self.entries.get(address).and_then(|entry| entry.object(id));
         if let Some(Progress::Created { nonce, .. }) = known.map(|own| own.progress.clone()) {
-            // What is let go under its one-time name is no leftover; its twin is.
+            // An object that is let go under its one-time name is no leftover; a twin of it is.
             for watched in self.watched.iter_mut().filter(|watched| watched.nonce == nonce) {
                 watched.let_go.push(id.clone());
             }
         }
-        // What is let go is a stranger's again, and may be taken over again.
+        // An object that is let go belongs to others again, and may be taken over again.
         if let Some(ids) = self.taken_over.get_mut(address)
             && ids.remove(id)
             && ids.is_empty()
@@ -137,8 +138,8 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Gives addresses others, by the ones that they have, wherever the state names them. Nothing may have the new
-    /// ones.
+    /// Changes addresses wherever the state names them; `new` has the new addresses by the old ones. No
+    /// object may have one of the new addresses already.
     pub fn rename_all(&mut self, new: &BTreeMap<Address, Address>) {
         for (from, to) in new {
             if let Some(entry) = self.entries.remove(from) {
@@ -161,7 +162,7 @@ impl Snapshot {
 }
 
 impl Entry {
-    /// The object with this id, current or deposed.
+    /// Returns the object with this id, current or deposed.
     pub fn object(&self, id: &ObjectId) -> Option<&Object> {
         self.current.iter().chain(&self.deposed).find(|object| object.id == *id)
     }

@@ -1,4 +1,4 @@
-//! The effect of the end of a phase on its object: it is there, has come further, is ready, or is gone.
+//! The effect of a finished phase on its object: the object exists, has come further, is ready, or is gone.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use super::{IllegalRecord, illegal};
 use crate::schema::{PhaseRef, ProgramKind, Wait};
 use crate::state::{Entry, Nonce, Object, Progress, Snapshot};
 
-/// The time after it was sent in which a delete may still take effect, in milliseconds: an hour. What was changed
-/// after that has outlived it.
+/// The time in which a delete may still take effect after it was sent, in milliseconds: one hour. An object
+/// that is changed after that has outlived the delete.
 pub(super) const DELETE_LATE_MS: u64 = 60 * 60 * 1000;
 
 /// The part of its phase that a call has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// All of it.
+    /// The whole phase.
     Phase,
-    /// The call; its wait is still to come.
+    /// The call only; its wait is still to come.
     Call,
 }
 
@@ -53,7 +53,7 @@ impl Snapshot {
             object.attributes = seen.attributes.clone();
         }
         if started.phase.kind != ProgramKind::Delete {
-            // What has outlived its delete by so much has outlived it for good.
+            // An object that has outlived its delete for so long has outlived it for good.
             let late = |sent_ms: &u64| started.at_ms.saturating_sub(*sent_ms) <= DELETE_LATE_MS;
             object.delete_sent_ms = object.delete_sent_ms.filter(late);
             object.input_fingerprints.extend(started.input_fingerprints.clone());
@@ -61,7 +61,7 @@ impl Snapshot {
             if object.progress.is_ready() {
                 object.managed.clone_from(&started.managed);
             } else {
-                // What a later phase is to clear counts until that is done.
+                // An attribute that a later phase clears stays managed until that phase is done.
                 object.managed.extend(started.managed.iter().cloned());
             }
             object.sensitive.clone_from(&started.sensitive);
@@ -82,17 +82,17 @@ impl Snapshot {
             Extent::Call => (phase, true),
         };
         match kind {
-            // How far its create had come is remembered: a delete begins anew each time.
+            // The progress of the object's create stays: a delete begins at its first phase each time.
             ProgramKind::Delete => Ok(self.progress_of_delete(started)),
             ProgramKind::Create => match (self.nonce_of(started), self.progress_of(started)) {
                 (Some(nonce), _) => Ok(Progress::Created { program, done, called, nonce }),
-                // Another run has finished it since this one was planned.
+                // Another run has finished the create since this run was planned.
                 (None, Some(progress)) => Ok(progress.clone()),
                 (None, None) => {
                     illegal(format_args!("{} was created without a nonce", started.address))
                 }
             },
-            // What it is given back counts until it is given back whole.
+            // The object counts as being deleted until all phases of the update that restores it are done.
             ProgramKind::Update => match self.progress_of(started) {
                 Some(deleting @ Progress::Deleting { .. }) => Ok(deleting.clone()),
                 _ => Ok(Progress::Updating { program, done, called }),
@@ -110,7 +110,7 @@ impl Snapshot {
         Some(&mut entry.object_mut(started.object.as_ref()?)?.progress)
     }
 
-    /// Returns the progress of an object when a phase of its delete is done.
+    /// Returns the progress of an object after a phase of its delete.
     fn progress_of_delete(&self, started: &Started) -> Progress {
         match self.progress_of(started).cloned() {
             Some(Progress::Deleting { before, .. }) => {
@@ -120,9 +120,9 @@ impl Snapshot {
         }
     }
 
-    /// Marks an object as being deleted. What a delete does before its end may stay done, whatever becomes known
-    /// of its call, so the object as it was before is remembered. One whose create was not finished goes on being
-    /// that.
+    /// Marks an object as being deleted. The effects of the phases before the last one may remain, whatever
+    /// the outcome of the delete, so the attributes from before are kept. An object whose create is
+    /// unfinished keeps that progress.
     pub(super) fn delete_begins(&mut self, started: &Started) {
         if started.phase.kind != ProgramKind::Delete || started.ends_its_object() {
             return;
@@ -135,16 +135,17 @@ impl Snapshot {
         }
     }
 
-    /// An update of more than one call, or with a wait, is remembered from its beginning: where it is
-    /// cut short, what shows of it is not all of it. It stays begun where its first call is refused: who
-    /// executes a call twice may refuse the second time because of what the first one did.
+    /// Records the beginning of an update with more than one call, or with a wait: if it is cut short, the
+    /// object does not show everything that is left. The mark stays even if the first call is refused: a
+    /// server that executes a call twice may refuse the second execution because of the first one's effect.
     pub(super) fn update_begins(&mut self, started: &Started) {
         let PhaseRef { kind, program, phase, phases, wait } = started.phase;
         if kind != ProgramKind::Update || wait == Wait::Only || (phases == 1 && wait == Wait::None)
         {
             return;
         }
-        // What an earlier update did from here on, this one may undo; what comes before was done, or shows.
+        // This update may undo the effects of an earlier update from this phase on. The phases before it are
+        // done, or the object shows their effects.
         let begun = Progress::Updating { program, done: phase, called: false };
         if let Some(known) = self.progress_of_mut(started)
             && !matches!(known, Progress::Deleting { .. })
@@ -192,7 +193,7 @@ impl Snapshot {
             made_with: BTreeMap::new(),
             input_fingerprints: started.input_fingerprints.clone(),
         });
-        // Where a later phase gives the real name, a second execution is told by its nonce.
+        // If a later phase gives the real name, the nonce identifies the object of a second execution.
         if let Some(nonce) = started.nonce.clone().filter(|_| !started.phase.is_last()) {
             self.watch(started, nonce, started.at_ms, true);
         }

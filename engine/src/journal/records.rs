@@ -1,4 +1,4 @@
-//! The records: what a line of the journal says. They are at rest as they are here.
+//! The records: the lines of the journal, in the form in which they are stored.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -42,29 +42,29 @@ pub enum Record {
     RunOpened {
         /// The run's random name.
         run: String,
-        /// The serial that it began from.
+        /// The serial of the state at the start of the run.
         serial: u64,
         /// The plan that it executes.
         plan: Digest,
         /// The time, in milliseconds since 1970.
         at_ms: u64,
     },
-    /// A mutating call is about to begin. Durable before its first byte leaves.
+    /// A mutating call is about to begin. The record is durable before the first byte of the call is sent.
     Started(Box<Started>),
-    /// The call ended, and how is known.
+    /// The call ended, and its outcome is known.
     Finished {
         /// The number of the call.
         call: CallId,
-        /// Its end.
+        /// The outcome of the call.
         outcome: Outcome,
     },
-    /// The call ended, and nobody knows how.
+    /// The call ended, and its outcome is unknown.
     Doubted {
         /// The number of the call.
         call: CallId,
         /// The reason, without secrets.
         reason: String,
-        /// True if the API accepted it, and showed nothing of it: it did its work, or will.
+        /// True if the API accepted the call, and showed nothing of its effect: it has taken effect, or will.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         accepted: bool,
     },
@@ -72,10 +72,10 @@ pub enum Record {
     Resolved {
         /// The number of the call.
         call: CallId,
-        /// The result of a look.
+        /// The result of the look-up.
         resolution: Resolution,
     },
-    /// An object was seen to differ from the state, and the difference was accepted.
+    /// An object differed from the state, and the difference was accepted.
     Seen {
         /// The address of the object.
         address: Address,
@@ -92,16 +92,16 @@ pub enum Record {
         /// The addresses that it depends on from now on.
         dependencies: Set<Address>,
     },
-    /// Triggers of an object's replace fired. They go on firing until it is replaced.
+    /// Triggers of an object's replace fired. They fire in each plan until the object is replaced.
     Triggered {
         /// The address of the object.
         address: Address,
         /// The id of the object.
         object: ObjectId,
-        /// The fingerprint of what each of them stood for before it fired first.
+        /// The fingerprint of each trigger's value from before it first fired.
         made_with: BTreeMap<Name, Fingerprint>,
     },
-    /// An object was confirmed to be gone without our doing.
+    /// An object is confirmed gone, and no call of Plumb deleted it.
     Vanished {
         /// The address of the object.
         address: Address,
@@ -110,15 +110,16 @@ pub enum Record {
     },
     /// An object was taken over.
     Adopted {
-        /// Under which address.
+        /// The address that takes the object over.
         address: Address,
-        /// By which provider.
+        /// The provider instance.
         provider: Name,
         /// The object.
         object: Object,
         /// The addresses that it depends on.
         dependencies: Set<Address>,
-        /// True if it stands beside the address's object, to be deleted: a leftover of ours.
+        /// True if the object is a leftover of Plumb, which stands beside the address's object until it is
+        /// deleted.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         deposed: bool,
     },
@@ -136,26 +137,26 @@ pub enum Record {
     },
     /// An address changed.
     Moved {
-        /// Before.
+        /// The address before.
         from: Address,
-        /// After.
+        /// The address after.
         to: Address,
     },
     /// A provider instance acts at this location from now on.
     Located {
         /// The provider instance.
         provider: Name,
-        /// The location; none where a person said that the next run may choose another one.
+        /// The location; none if a person allowed the next run to choose another one.
         location: Option<Location>,
     },
     /// The outputs were evaluated.
     Outputs {
-        /// All of them; those that failed to evaluate keep their last value.
+        /// All outputs; those that failed to evaluate keep their last value.
         outputs: BTreeMap<Name, OutputValue>,
     },
     /// The run ended.
     RunClosed {
-        /// Its end, in a word.
+        /// The outcome of the run, in one word.
         outcome: String,
     },
 }
@@ -163,7 +164,7 @@ pub enum Record {
 /// A mutating call that is about to begin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Started {
-    /// Its number: the snapshot's next.
+    /// The number of the call, which is the snapshot's next.
     pub call: CallId,
     /// The step of the plan.
     pub step: String,
@@ -181,11 +182,11 @@ pub struct Started {
     /// The one-time name of a create.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<Nonce>,
-    /// The name or id that a create gives, where the type's identity is one that the spec chooses.
+    /// The name or id that a create gives, if the spec chooses the value that identifies the object; else
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Name>,
-    /// The fingerprint of that name or id where it is a secret: it stands nowhere in clear then. None in
-    /// older journals.
+    /// The fingerprint of that name or id if it is a secret; `name` is none then. None in older journals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_name: Option<Fingerprint>,
     /// True if the current object is put aside when this create succeeds.
@@ -197,19 +198,19 @@ pub struct Started {
     /// The places that hold secrets.
     #[serde(default, skip_serializing_if = "Paths::is_empty")]
     pub sensitive: Paths,
-    /// The attributes to which it gives another value, and which no answer shows: while its end is not
-    /// known, nobody knows them. None in older journals.
+    /// The attributes to which the call gives another value, and which no answer shows: until the outcome is
+    /// known, their values are unknown. Empty in older journals.
     #[serde(default, skip_serializing_if = "Set::is_empty")]
     pub unshown: Set<Name>,
-    /// The inputs of the secret attributes that it sends, where nobody can make them again: see
+    /// The inputs of the secret attributes that the call sends and that no later run can compute again: see
     /// [`crate::plan::SecretInputs`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub input_fingerprints: BTreeMap<Name, Fingerprint>,
     /// The addresses that the object depends on.
     #[serde(default, skip_serializing_if = "Set::is_empty")]
     pub dependencies: Set<Address>,
-    /// The fingerprint of the account that it goes to: what is not there in another one says
-    /// nothing about this call. None where the provider has no account, and in older journals.
+    /// The fingerprint of the account that the call goes to: an absence in another account proves nothing
+    /// about this call. None if the provider has no account, and in older journals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Fingerprint>,
     /// The time, in milliseconds since 1970.
@@ -217,7 +218,7 @@ pub struct Started {
 }
 
 impl Started {
-    /// Returns true if the call ends this object of an address.
+    /// Returns true if the call is the last phase of a delete of this object of an address.
     pub fn ends(&self, address: &Address, object: &ObjectId) -> bool {
         self.ends_its_object() && self.address == *address && self.object.as_ref() == Some(object)
     }
@@ -232,34 +233,34 @@ impl Started {
         self.phase.kind == ProgramKind::Delete && self.phase.is_last()
     }
 
-    /// Returns the resolution of the call once its object is believed not to be there.
+    /// Returns the resolution of the call if its object is believed to be absent.
     pub fn absence(&self, at_ms: u64) -> Resolution {
         if self.makes_its_object() { Resolution::Absent { at_ms } } else { Resolution::Gone }
     }
 }
 
-/// The end of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Outcome {
-    /// It did what it was meant to.
+    /// The call took effect.
     Done {
         /// The object; none after the last phase of a delete.
         object: Option<Seen>,
     },
-    /// It did what it was meant to, and what is waited for after it has not come true yet.
+    /// The call took effect, and the condition that is waited for has not come true yet.
     Called {
         /// The object.
         object: Seen,
     },
-    /// The answer, or its absence before the first byte, proves that nothing happened.
+    /// The answer, or its absence before the first byte was sent, proves that nothing happened.
     NoEffect {
         /// The reason, without secrets.
         reason: String,
     },
 }
 
-/// An object as a provider answered it.
+/// An object as a provider showed it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
     /// Its id.
@@ -268,18 +269,18 @@ pub struct Seen {
     pub attributes: Stored,
 }
 
-/// The end of a call in doubt, as it was found.
+/// The outcome of a call in doubt, as a look-up found it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Resolution {
-    /// The call's object exists: as created, or as it now is.
+    /// The call's object exists. Its attributes are those that the look-up saw.
     Found {
         /// The object.
         object: Seen,
     },
-    /// A create left nothing. Its nonce is watched from now on.
+    /// A create made nothing. Its nonce is watched from now on.
     Absent {
-        /// The time when this was believed, in milliseconds since 1970.
+        /// The time at which this was believed, in milliseconds since 1970.
         at_ms: u64,
     },
     /// The object of an update or a delete does not exist any more.

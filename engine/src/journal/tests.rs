@@ -79,7 +79,7 @@ fn a_delete_in_two_phases_leaves_nothing() {
         started(2, delete(1), Some("o1")),
         done(2, None),
     ];
-    // What it was before is remembered as soon as the drain may go out.
+    // The state holds the attributes from before the delete as soon as the drain may have been sent.
     for (upto, done) in [(3, 0), (4, 1)] {
         let half = fold(&records[..upto]).unwrap();
         let object = half.entries.values().next().unwrap().current.as_ref().unwrap();
@@ -161,7 +161,7 @@ fn what_outlived_a_delete_in_doubt_may_still_go() {
     assert_eq!(sent(std::slice::from_ref(&resolved)), Some(0));
     assert_eq!(sent(&[doubted, finished.clone()]), Some(0));
     assert_eq!(sent(&[finished]), None, "a refusal is an answer");
-    // What is changed long after has outlived it for good.
+    // A change that comes long after the delete was sent proves that the object outlived it.
     assert_eq!(sent(&[&[resolved.clone()][..], &update(2, DELETE_LATE_MS)].concat()), Some(0));
     assert_eq!(sent(&[&[resolved][..], &update(2, DELETE_LATE_MS + 1)].concat()), None);
 }
@@ -187,7 +187,7 @@ fn a_lost_create_never_made_what_another_address_stands_for() {
     }
 }
 
-/// A plan that was made before another run came to the end of a create waits for it once more.
+/// A plan that was made before another run finished a create waits for that create once more.
 #[test]
 fn a_wait_that_another_run_has_ended_changes_nothing() {
     let waits = PhaseRef { wait: Wait::After, ..phase(ProgramKind::Create, 0, 2) };
@@ -210,7 +210,8 @@ fn a_wait_that_another_run_has_ended_changes_nothing() {
     assert!(progress(&fold(&records).unwrap()).is_ready());
 }
 
-/// What its first phase does may undo what a later one did before: all of them are due again.
+/// An update that begins anew has all of its phases before it, because its first phase may undo what a later
+/// phase of the earlier update did.
 #[test]
 fn an_update_that_begins_anew_has_all_of_its_phases_before_it() {
     let update = |program, phase, wait| PhaseRef {
@@ -237,7 +238,7 @@ fn an_update_that_begins_anew_has_all_of_its_phases_before_it() {
     ];
     let waits = Progress::Updating { program: 0, done: 1, called: true };
     assert_eq!(left(&records), waits);
-    // To wait on is not to begin anew.
+    // A step that only goes on waiting does not begin the update anew.
     let on = started(3, update(0, 1, Wait::Only), Some("o1"));
     assert_eq!(left(&[&records[..], &[on]].concat()), waits);
     for program in [0, 1] {
@@ -245,7 +246,7 @@ fn an_update_that_begins_anew_has_all_of_its_phases_before_it() {
         let begun = Progress::Updating { program, done: 0, called: false };
         assert_eq!(left(&[&records[..], &[anew]].concat()), begun);
     }
-    // What a later phase begins to undo, an earlier one has to do again.
+    // If a later phase begins and fails, an earlier phase has to be done again.
     let left_out = started(3, update(0, 1, Wait::None), Some("o1"));
     let records = [&records[..4], &[started(2, update(0, 0, Wait::None), Some("o1"))]].concat();
     let found = Resolution::Found { object: seen() };

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
 use crate::stored::{DamagedValue, Stored};
 use crate::value::{Attributes, Value};
 
-/// Something that has a form at rest.
+/// A type whose values have a form at rest.
 pub(super) trait AtRest: Sized {
     fn to_stored(&self) -> Option<Stored>;
     fn of_stored(stored: Option<&Stored>) -> Result<Self, DamagedValue>;

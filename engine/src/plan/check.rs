@@ -1,4 +1,4 @@
-//! Checks: they read decided changes and report.
+//! The checks of a plan: they read the decided changes and report diagnostics.
 
 pub(super) mod budget;
 pub(super) mod dangling_references;
@@ -39,7 +39,7 @@ pub(in crate::plan) fn check(
     names::check_conflicts(input, drafts, names, &mut found.diagnostics);
 }
 
-/// Warns of an attribute that becomes a secret and changes at the same time.
+/// Warns about an attribute that becomes a secret and changes at the same time.
 fn warn_of_changed_secret(drafts: &[Draft], key: &SealKey, found: &mut Diagnostics) {
     let changed =
         drafts.iter().find_map(|draft| Some((draft, redactor::changed_secret(draft, key)?)));
@@ -56,7 +56,7 @@ fn check_one(context: &Context<'_>, draft: &Draft, found: &mut Findings) {
     let Some(resource) = resource else { return };
     names::check_strangers(input, draft, found);
     found.lacks.extend(unavailable_secrets::check(draft, resource));
-    // Before anything is looked at, much more is unknown than in a plan.
+    // Before anything was read from outside, many more values are unknown than in a plan.
     if !input.options.validating {
         programs::check(resource, draft, &mut found.diagnostics);
     }

@@ -1,9 +1,10 @@
 //! The comparison of a plan with the plan that is made again from the same spec.
 //!
-//! Only what runs counts: the changes that do something, their steps, the outputs that become others, the state and
-//! the accounts. Drift elsewhere, times and paths do not. Where there is more to do by now, and the plan neither
-//! refers to that nor needs a step of it, the plan runs, and the rest is left for another one; a plan that does
-//! nothing says that all agrees, so it is compared with everything.
+//! The comparison covers the parts that run: the changes that do something, their steps, the changed outputs,
+//! the state and the accounts. It does not cover drift elsewhere, times and paths. If there is more to do by
+//! now, and the plan neither refers to it nor needs a step of it, the plan still runs, and the rest is left
+//! to another plan. A plan that does nothing says that spec and world agree, so it is compared with the whole
+//! new plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -28,9 +29,9 @@ pub type Schemas = BTreeMap<Name, Arc<ProviderSchema>>;
 /// A difference between a plan and the plan that was made again.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Difference {
-    /// The state is another one.
+    /// The plan was made for another state.
     State,
-    /// The descriptor of a provider is another one.
+    /// The plan was made with another descriptor of a provider.
     Descriptor {
         /// The provider instance.
         provider: Name,
@@ -41,46 +42,46 @@ pub enum Difference {
     },
     /// A provider acts for another account, or at another address.
     Account(Name),
-    /// A change is another one.
+    /// A change differs.
     Change {
         /// The address that is changed.
         address: Address,
-        /// As it was planned; none where it was not.
+        /// The planned change; none if there was none.
         planned: Option<Box<Change>>,
-        /// As it would be now; none where the spec and the state have nothing there.
+        /// The change now; none if the spec and the state have nothing at the address.
         now: Option<Box<Change>>,
     },
-    /// An object outside the state has got a name that the plan gives.
+    /// An object outside the state has got a name that the plan gives to another object.
     Namesake {
-        /// The address that is given the name.
+        /// The address whose object the plan gives the name to.
         address: Address,
-        /// The objects that have it now and did not before.
+        /// The objects that have the name now and did not have it before.
         objects: BTreeSet<ObjectId>,
     },
-    /// Another address has come to use what the plan deletes.
+    /// Another address uses an object that the plan deletes, and did not use it before.
     User {
         /// The address that is deleted.
         address: Address,
-        /// The addresses whose objects use it now and did not before.
+        /// The addresses whose objects use the deleted object now and did not use it before.
         users: BTreeSet<Address>,
     },
-    /// An output becomes something else.
+    /// The change of an output differs.
     Output {
-        /// Its name.
+        /// The name of the output.
         name: Name,
-        /// As it was planned.
+        /// The planned change; none if there was none.
         planned: Option<Box<OutputChange>>,
-        /// As it would be now.
+        /// The change now; none if there is none.
         now: Option<Box<OutputChange>>,
     },
-    /// The same changes are made by other steps, or in another order.
+    /// The changes are the same, but the steps or their order differ.
     Steps {
-        /// As they were planned.
+        /// The planned steps.
         planned: Vec<Step>,
-        /// As they would be now.
+        /// The steps now.
         now: Vec<Step>,
     },
-    /// The state would take over something else of what is live.
+    /// The state would accept other live values, at these addresses.
     Accepted(BTreeSet<Address>),
 }
 
@@ -123,7 +124,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Compares a plan with the plan that was made again. Returns the new one, as far as it does what the other does.
+/// Compares a plan with the plan that was made again. Returns the new plan, restricted to what the old one
+/// does, or the differences.
 pub fn compare(
     planned: &Plan,
     now: Plan,
@@ -138,7 +140,7 @@ pub fn compare(
     let is_new = |change: &Change| {
         change.moved_from.is_some() && !acting(planned).any(|it| place(it) == place(change))
     };
-    // The state gives new addresses before anything else is done, so no part of them can be left for later.
+    // The state gets new addresses before any step runs, so no part of the moves can be left for later.
     if planned.is_empty() || now.changes.iter().any(is_new) || refers_to_more(planned, &now, config)
     {
         return Err(whole);
@@ -152,7 +154,7 @@ pub fn compare(
     }
 }
 
-/// The place of a change among those of a plan.
+/// The key of a change among the changes of a plan.
 type Place<'p> = (&'p Address, bool, Option<&'p ObjectId>);
 
 fn place(change: &Change) -> Place<'_> {
@@ -163,7 +165,7 @@ fn acting(plan: &Plan) -> impl Iterator<Item = &Change> {
     plan.changes.iter().filter(|change| change.action != Action::NoOp)
 }
 
-/// Returns true if something that a plan does refers to what is to be changed now, and was not.
+/// Returns true if a change of the plan refers to something that changes now and did not change in the plan.
 fn refers_to_more(planned: &Plan, now: &Plan, config: &Config) -> bool {
     let places: BTreeSet<Place<'_>> = acting(planned).map(place).collect();
     let mut more = acting(now).filter(|change| !places.contains(&place(change))).peekable();
@@ -307,7 +309,8 @@ impl Comparison<'_> {
         found
     }
 
-    /// The addresses of which a plan that only looks would write down something else.
+    /// Returns the addresses for which a plan without steps would write other records to the state now; none
+    /// if there are none.
     fn accepted(&self, now: &Plan) -> Option<Difference> {
         let of = |plan: &Plan| -> BTreeMap<Address, Vec<Record>> {
             let mut records: BTreeMap<Address, Vec<Record>> = BTreeMap::new();
@@ -323,7 +326,7 @@ impl Comparison<'_> {
         (!found.is_empty()).then_some(Difference::Accepted(found))
     }
 
-    /// A record of what was seen, without what changes by itself.
+    /// Returns a record of live attributes, without the attributes that change by themselves.
     fn seen(&self, now: &Plan, record: &Record) -> Option<(Address, Record)> {
         let mut record = record.clone();
         let address = match &mut record {
@@ -341,7 +344,8 @@ impl Comparison<'_> {
     }
 }
 
-/// The members of each set that are not in the set of the same address among others, where there are any.
+/// Returns the members of each set in `now` that are not in the set of the same address in the other map;
+/// addresses without such members are left out.
 fn added<T: Ord + Clone>(
     known: &BTreeMap<Address, BTreeSet<T>>,
     now: &BTreeMap<Address, BTreeSet<T>>,
@@ -354,7 +358,8 @@ fn added<T: Ord + Clone>(
     now.iter().map(new).filter(|(_, members)| !members.is_empty())
 }
 
-/// The attributes that do not change by themselves, in the form in which numbers and sets are compared.
+/// Returns the attributes that do not change by themselves, in the form in which numbers and sets are
+/// compared.
 fn stable(attributes: &Attributes, schema: Option<&TypeSchema>) -> Stored {
     let is_stable = |name: &Name| schema.is_none_or(|schema| is_stable(schema, name));
     let stable = attributes.iter().filter(|(name, value)| !value.is_null() && is_stable(name));
@@ -363,7 +368,7 @@ fn stable(attributes: &Attributes, schema: Option<&TypeSchema>) -> Stored {
     ))
 }
 
-/// The attributes of a change that were changed outside, and that it would change back.
+/// Returns the attributes that changed outside Plumb and that the change sets back.
 fn drifted(change: &Change) -> impl Iterator<Item = &Name> {
     change.causes.iter().filter(|cause| cause.drifted).map(|cause| &cause.attribute)
 }
@@ -385,8 +390,8 @@ fn same_steps(a: &Plan, b: &Plan) -> bool {
 }
 
 impl Plan {
-    /// The plan with nothing to do but where another plan has something to do; none where that needs something else
-    /// that this one does.
+    /// Returns the plan without the changes for which `other` has nothing to do; none if a remaining step
+    /// needs one that would be left out.
     fn restricted_to(mut self, other: &Self) -> Option<Self> {
         let places: BTreeSet<Place<'_>> = acting(other).map(place).collect();
         let is_kept: Vec<bool> =

@@ -1,5 +1,5 @@
-//! The context of a plan: borrowed inputs, and the facts that follow from them before anything is
-//! decided. Read-only once it is built.
+//! The context of a plan: borrowed inputs, and the facts that are computed from them before anything is
+//! decided. Nothing changes it once it is built.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -33,7 +33,7 @@ pub(in crate::plan) struct Context<'a> {
     pub(in crate::plan) blocked: BTreeSet<Address>,
     /// The names that nothing else can take while a call is in doubt.
     pub(in crate::plan) names_in_doubt: NamesInDoubt<'a>,
-    /// The objects that are in use whatever is decided.
+    /// The objects that stay in use, whatever is decided.
     pub(in crate::plan) used: UsedObjects,
     /// Seals values that became secret after the state recorded them.
     pub(in crate::plan) redactor: Redactor<'a>,
@@ -43,8 +43,7 @@ pub(in crate::plan) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Computes the facts. Adds a diagnostic for each call in doubt, and for each option that names
-    /// nothing.
+    /// Computes the facts. Adds a diagnostic for each call in doubt, and for each option that names nothing.
     pub(in crate::plan) fn new(input: &'a PlanInput<'a>, found: &mut Diagnostics) -> Self {
         let doubts = doubts(input, found);
         let selection = selection::select(input, found);
@@ -84,17 +83,17 @@ impl<'a> Context<'a> {
         managers.get(&Which::new(provider, ty, id)).copied()
     }
 
-    /// The scope of the spec's expressions, outside any instance.
+    /// Returns the scope of the spec's expressions, outside any instance.
     pub(in crate::plan) fn scope<'s>(&'s self, evaluation: &'s Evaluation<'_>) -> SpecScope<'s> {
         SpecScope::new(self.input.config, &evaluation.planned, &evaluation.locals)
     }
 
-    /// The attributes that the spec makes of secrets, computed when they are first asked for.
+    /// Returns the attributes that may be made of a secret, computed when they are first asked for.
     pub(in crate::plan) fn taint(&self) -> &Taint<'a> {
         self.taint.get_or_init(|| Taint::of(self.input.config))
     }
 
-    /// Returns an object of the state as it is live; none when it is confirmed gone.
+    /// Returns an object of the state with its live attributes; none if it is confirmed gone.
     pub(in crate::plan) fn live<'o>(
         &self,
         address: &Address,
@@ -111,7 +110,7 @@ impl<'a> Context<'a> {
         };
         let key = (address.clone(), object.id.clone());
         match self.input.observations.objects.get(&key) {
-            // While a call on it is in doubt, only the look-up of that call says what became of it.
+            // While a call on the object is in doubt, only the look-up of that call decides about the object.
             Some(Observed::Gone) if self.blocked.contains(address) => None,
             Some(Observed::Gone) => {
                 let id = object.id.clone();

@@ -9,9 +9,9 @@ use crate::plan::draft::Draft;
 use crate::schema::{MONTH_HOURS, Price, RATES};
 use crate::value::{Attributes, Datum, Path, Value};
 
-/// Amounts are counted in parts of a thousand millionth, so that sums are exact.
+/// The number of parts of one unit of a currency. Amounts are whole numbers of parts, so that sums are exact.
 pub const PARTS: u64 = 1_000_000_000;
-/// The greatest amount for an hour that counts as known.
+/// The greatest price for an hour that is accepted; a higher one counts as unknown.
 const HOURLY_MAX: f64 = 1e9;
 
 /// The cost of objects before and after a plan, in one currency.
@@ -19,18 +19,18 @@ const HOURLY_MAX: f64 = 1e9;
 pub struct Cost {
     /// The currency.
     pub currency: Name,
-    /// The cost of what is there now.
+    /// The cost of the objects that exist now.
     pub before: Estimate,
-    /// The cost of what is there afterwards.
+    /// The cost of the objects that exist after the plan.
     pub after: Estimate,
 }
 
-/// An estimated cost: a range for an hour, and the number of objects that are not in it.
+/// An estimated cost: a range for an hour, and the number of objects that the range does not include.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The least for an hour, in [`PARTS`].
+    /// The lowest cost for an hour, in [`PARTS`].
     pub min: u64,
-    /// The most for an hour, in [`PARTS`].
+    /// The highest cost for an hour, in [`PARTS`].
     pub max: u64,
     /// The number of objects with a price that cannot be computed.
     pub unknown: usize,
@@ -57,12 +57,12 @@ impl Estimate {
 }
 
 impl Cost {
-    /// The cost of one object as policies see it: a side that is not known is null.
+    /// Returns the cost of one object as policies see it; an unknown side is null.
     pub(in crate::plan) fn of_one(&self) -> Value {
         self.value(|side| if side.unknown > 0 { Value::Null } else { side.value() })
     }
 
-    /// The cost of many objects as policies see it.
+    /// Returns the cost of many objects as policies see it.
     pub(in crate::plan) fn of_all(&self) -> Value {
         self.value(Estimate::value)
     }
@@ -75,7 +75,8 @@ impl Cost {
     }
 }
 
-/// Estimates each object, and the sums by currency of all objects, also of those that stay as they are.
+/// Estimates the cost of each object, and returns the sums by currency. Objects that stay as they are count,
+/// too.
 pub(in crate::plan) fn estimate(drafts: &mut [Draft]) -> Vec<Cost> {
     let mut sums: Vec<Cost> = Vec::new();
     for draft in drafts {
@@ -124,7 +125,7 @@ fn range(price: &Price, scope: &dyn Scope) -> Option<Estimate> {
     Some(Estimate { min: parts(hourly * least)?, max: parts(hourly * most)?, unknown: 0 })
 }
 
-/// The number that an expression makes; none where it is not known, or would tell a secret.
+/// Returns the number that an expression gives; none if it is not known, or would reveal a secret.
 fn amount(expr: &Expr, scope: &dyn Scope) -> Option<f64> {
     let datum = evaluate(expr, scope).ok()?;
     let number = match datum.value {
@@ -163,9 +164,9 @@ impl Scope for PriceScope<'_> {
         let is_given = self.draft.change.managed.contains(name);
         let value = match self.attributes.get(name) {
             None => Value::Null,
-            // The API fills it in by itself: a price says what it counts on.
+            // The API fills in the attribute, and the price has a default for null.
             Some(Value::Unknown(_)) if !is_given => Value::Null,
-            // The id of an object that is still to be made.
+            // The attribute holds the id of an object that is still to be made.
             Some(Value::Unknown(_)) if attribute.is_some_and(|it| it.holds.is_some()) => {
                 Value::string("")
             }
@@ -202,7 +203,7 @@ mod tests {
         }
     }
 
-    /// The estimates of two alike drafts, and the sum.
+    /// Returns the estimates of two equal drafts, and the sum.
     fn estimates(
         price: Price,
         (action, note): (&str, [Option<&str>; 2]),
@@ -273,7 +274,7 @@ mod tests {
         let filled = price("note == null ? 1 : 2", None);
         assert_eq!(after(&filled, &unknown("note", false)).max, 1_010_000_000);
         assert_eq!(after(&filled, &unknown("note", true)), Estimate::UNKNOWN);
-        // The id of what is still to be made is not known, and not null.
+        // The id of an object that is still to be made is unknown, and not null.
         let held = price("holder == null ? 1 : 2", None);
         assert_eq!(after(&held, &unknown("holder", true)).max, 2_010_000_000);
     }

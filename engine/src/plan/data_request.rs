@@ -1,4 +1,4 @@
-//! Questions to the shell: what look-ups need beside lists.
+//! Questions to the shell: reads that look-ups need beside the lists.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,23 +19,23 @@ pub struct DataRequest {
 /// The question of a look-up.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Question {
-    /// For an object, because lists do not show all of it.
+    /// A read of an object, because lists do not show all of its attributes.
     Object {
         /// The provider instance that reads it.
         provider: Name,
-        /// Its id.
+        /// The id of the object.
         id: ObjectId,
     },
-    /// For what is no object.
+    /// A question about something that is no object of an API.
     Fetch(Fetch),
 }
 
-/// A question for what is no object of an API.
+/// A question about something that is no object of an API.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fetch {
-    /// For the outputs of a state.
+    /// The outputs of a state.
     State(StatePlace),
-    /// For the answer of an address.
+    /// The answer to an HTTP request.
     Http(HttpRequest),
 }
 
@@ -51,22 +51,22 @@ pub enum StatePlace {
 /// A GET whose answer is read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpRequest {
-    /// The address.
+    /// The URL of the request.
     pub url: Name,
     /// The headers that are sent.
     pub headers: BTreeMap<Name, Name>,
-    /// The statuses of an answer that is taken; all of 200 to 299 where there is none.
+    /// The statuses that are accepted; if empty, all from 200 to 299.
     pub expected_status: Vec<i64>,
-    /// The longest time that it may take.
+    /// The longest time that the request may take.
     pub timeout: Duration,
-    /// True if the address or a header is a secret.
+    /// True if the URL or a header is a secret.
     pub is_secret: bool,
 }
 
 /// The reason that a question has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unanswered {
-    /// The event, in a sentence.
+    /// A sentence that says what happened.
     pub message: String,
     /// The advice.
     pub help: Option<String>,

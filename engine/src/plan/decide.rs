@@ -1,7 +1,7 @@
-//! One instance: what the spec wants of it beside what is live, and what is decided about it.
+//! The decision about one instance, from the attributes that the spec wants and the live object.
 //!
-//! Nothing of the planner changes here, so instances that need nothing of one another can be looked
-//! at in any order, and at once. What was found is handed back; the planner takes it over.
+//! Nothing of the planner changes here, so instances that do not depend on one another can be decided in any
+//! order, and in parallel. The findings are returned, and the planner takes them over.
 
 pub(super) mod action;
 pub(super) mod case;
@@ -56,30 +56,30 @@ use crate::state::{Entry, Object, Progress};
 use crate::stored::{Stored, seal_attributes};
 use crate::value::{Attributes, Datum, Paths, Value};
 
-/// The results of the passes and waves before an instance.
+/// The results of the passes and waves that ran before an instance is decided.
 pub(super) struct Reached<'p, 'a> {
     pub(super) context: &'p Context<'a>,
     pub(super) evaluation: &'p Evaluation<'a>,
     pub(super) decisions: &'p Decisions,
 }
 
-/// The outcome of an instance.
+/// The result of deciding an instance.
 pub(in crate::plan) struct Outcome {
-    /// The object, as others may refer to it.
+    /// The planned object, as other resources may refer to it.
     pub(in crate::plan) object: Datum,
-    /// What is decided; none where the spec disables it, or is wrong about it.
+    /// The decided change; none if the spec disables the instance, or is wrong about it.
     pub(in crate::plan) draft: Option<Draft>,
-    /// Its secrets that no run has in clear.
+    /// The secrets of the object that no run has in clear.
     pub(in crate::plan) unavailable: Vec<Missing>,
     /// True if the spec wants it to exist.
     pub(in crate::plan) is_enabled: bool,
     pub(in crate::plan) found: Findings,
 }
 
-/// An instance that may not be as the spec says; it was said why.
+/// An error for an instance that may not be as the spec says. A diagnostic has told the reason.
 pub(in crate::plan) struct Refused;
 
-/// Looks at an instance with what was planned before it, and decides.
+/// Decides about an instance, with the results of what was planned before it.
 pub(in crate::plan) fn decide<'a>(
     reached: &Reached<'_, 'a>,
     resource: &'a ResourceConfig,
@@ -120,8 +120,8 @@ pub(in crate::plan) fn decide<'a>(
     let (object, draft, unavailable) = match decided {
         Some(decided) => (decided.object, Some(decided.draft), decided.unavailable),
         None if !is_enabled => (Datum::plain(Value::Null), None, Vec::new()),
-        // What could not be evaluated was said; it is planned as unknown, so that what refers to
-        // it is still checked.
+        // A diagnostic has reported what could not be evaluated. The object is planned as unknown, so that
+        // expressions that refer to it are still checked.
         None => {
             let unknown = action::all_unknown(&resource.schema, address);
             (object(unknown, Paths::none()), None, Vec::new())
@@ -130,7 +130,7 @@ pub(in crate::plan) fn decide<'a>(
     Outcome { object, draft, unavailable, is_enabled, found }
 }
 
-/// An instance of which everything but its attributes was evaluated.
+/// An instance of which everything but the attributes was evaluated.
 struct Looked<'p, 'a> {
     reached: &'p Reached<'p, 'a>,
     resource: &'a ResourceConfig,
@@ -140,7 +140,7 @@ struct Looked<'p, 'a> {
     fired: Option<triggers::Fired>,
 }
 
-/// What was decided of one.
+/// The decision about one instance, with its planned object.
 struct Decided {
     object: Datum,
     draft: Draft,
@@ -171,7 +171,7 @@ impl Looked<'_, '_> {
                 current.and_then(|current| context.live(address, current, &resource.schema, found))
             }
         };
-        // There was nothing before that it could have been made with.
+        // An import has no earlier object that a trigger could replace.
         self.flags.triggered &= imported.is_none();
         let drift = current.and_then(|current| self.drift(current, live.as_ref(), wanted));
         let key = &input.snapshot.seal_key;
@@ -222,7 +222,7 @@ impl Looked<'_, '_> {
         Ok(Decided { object: object(decision.planned, sensitive), draft, unavailable })
     }
 
-    /// Seals the secrets of the live object, and of how it changed outside.
+    /// Seals the secrets of the live object and of its drift.
     fn redact(
         &self,
         live: Option<&Live<'_>>,
@@ -239,8 +239,9 @@ impl Looked<'_, '_> {
         live.map(|live| redactor.redact(&live.attributes, planned))
     }
 
-    /// Returns the secrets that the desired attributes need and no run has in clear. An update may also send along
-    /// an attribute that stays as it is, because the spec is silent about it or ignores it, and no answer ever shows it.
+    /// Returns the secrets that the desired attributes need and no run has in clear. An update may also send
+    /// along an attribute that stays as it is, because the spec does not give it or ignores it, and whose
+    /// value no answer ever shows.
     fn missing(
         &self,
         wanted: &Wanted,
@@ -265,7 +266,8 @@ impl Looked<'_, '_> {
         missing
     }
 
-    /// An id means nothing at another provider: there it may be anybody's.
+    /// Refuses an instance whose provider differs from that of its object: at another provider the same id
+    /// may belong to somebody else's object.
     fn keeps_its_provider(&self, found: &mut Diagnostics) -> Result<(), Refused> {
         let Self { resource, address, entry, .. } = self;
         let wanted = resource.provider.of(address);
@@ -285,7 +287,7 @@ impl Looked<'_, '_> {
         }
     }
 
-    /// Returns the reason to leave the instance alone, if there is one.
+    /// Returns the reason to leave the instance alone; none if the plan may change it.
     fn deferral(&self, wanted: &Wanted) -> Option<Deferral> {
         let Self { reached, address, .. } = self;
         let Reached { context, decisions, .. } = reached;
@@ -298,8 +300,8 @@ impl Looked<'_, '_> {
         (context.input.options.mode == Mode::RefreshOnly || !is_meant).then_some(Deferral::LeftOut)
     }
 
-    /// Returns the holder of the name that the instance is to get, as far as a call in doubt leaves
-    /// it open.
+    /// Returns the instance that may hold the name that this one is to get, because a call in doubt leaves
+    /// the name's owner open; none if there is no such instance.
     fn holder_of_its_name(&self, wanted: &Wanted) -> Option<Holder<'_>> {
         let Self { reached, resource, address, entry, .. } = self;
         let context = reached.context;
@@ -313,7 +315,8 @@ impl Looked<'_, '_> {
         context.names_in_doubt.holder(of, (&wanted.attributes, live.as_ref()), key)
     }
 
-    /// How the object changed outside, if it did. Of one that a call in doubt is about, that call may have done it.
+    /// Returns the drift of the object; none if there is no drift, or a call in doubt is about the object and
+    /// may have caused the difference.
     fn drift(&self, object: &Object, live: Option<&Live<'_>>, wanted: &Wanted) -> Option<Drift> {
         let Self { reached, resource, address, .. } = self;
         let context = reached.context;
@@ -331,7 +334,7 @@ impl Looked<'_, '_> {
             return None;
         }
         let mut attributes = drifted(live, schema, &context.input.snapshot.seal_key);
-        // What the spec leaves to others is no drift when they change it.
+        // A change of an attribute that the spec ignores is no drift.
         attributes.retain(|name| !resource.lifecycle.ignore_changes.contains(name));
         let of_spec = |name: &Name| Some((name.clone(), wanted.attributes.get(name)?.clone()));
         (!attributes.is_empty()).then(|| Drift {
@@ -344,8 +347,8 @@ impl Looked<'_, '_> {
         })
     }
 
-    /// The triggers that fire are remembered before anything is called: their replace may fail, or
-    /// be no part of this plan.
+    /// Records the triggers that fire before anything is called: their replace may fail, or be no part of
+    /// this plan.
     fn note_triggered(self, current: Option<&Object>, found: &mut Findings) {
         if let (Some(made_with), Some(object)) = (self.fired, current)
             && !made_with.is_empty()
@@ -355,7 +358,7 @@ impl Looked<'_, '_> {
         }
     }
 
-    /// What the state takes over without a call.
+    /// Records what the state takes over without a call.
     fn note_seen(&self, draft: &Draft, live: Option<&Live<'_>>, found: &mut Findings) {
         let (Some(live), Some(entry)) = (live, self.entry) else { return };
         let change = &draft.change;
@@ -365,7 +368,7 @@ impl Looked<'_, '_> {
         let key = &self.reached.context.input.snapshot.seal_key;
         let shown = redacted(live, draft);
         let record = if draft.deferral.is_some() {
-            // Nothing is looked at anew for what nobody has touched.
+            // Sensitive values of an object that did not change need no redaction again.
             let moved = live.attributes != live.stored;
             accepted(self.address, if moved { &shown } else { live }, entry)
         } else {
@@ -381,8 +384,9 @@ impl Looked<'_, '_> {
     }
 }
 
-/// Decides a case. One whose old object is in use until a doubt is resolved, or whose name is, is
-/// left alone instead.
+/// Decides a case. Leaves the instance alone instead in two cases. Either an object that stays because of a
+/// call in doubt uses the old object of the replace. Or the change would finish a replace and take the name
+/// of an old object that is still used.
 fn decide_case(context: &Context<'_>, case: &Case<'_>, found: &mut Diagnostics) -> Decision {
     let mut own = Diagnostics::new();
     let decision = action::decide(case, &mut own);
@@ -396,9 +400,10 @@ fn decide_case(context: &Context<'_>, case: &Case<'_>, found: &mut Diagnostics) 
     decision
 }
 
-/// A live object with what the spec gives in place of what nobody knows of it: an attribute that no answer shows and
-/// no update changes is missing in the state of an object that was taken over, or found after a create in doubt. A
-/// replace for its sake would lose an object that may well be as it should.
+/// Returns a live object with the spec's values for attributes that no run knows. An attribute that no answer
+/// shows and that no update changes is missing in the state of an object that was imported, or found after a
+/// create in doubt. A replace for the sake of such an attribute would lose an object that may well be as the
+/// spec wants it.
 fn as_made<'a>(
     live: Live<'a>,
     wanted: &Wanted,
@@ -420,14 +425,15 @@ fn as_made<'a>(
     Live { object, attributes, stored }
 }
 
-/// A live object with the secrets sealed that the state has in clear.
+/// Returns a live object in which the secrets that the state has in clear are sealed.
 fn redacted<'a>(live: &Live<'a>, draft: &Draft) -> Live<'a> {
     let attributes = draft.redacted.as_ref().unwrap_or(&live.attributes).clone();
     Live { object: live.object, attributes, stored: live.stored.clone() }
 }
 
-/// A live object as the spec has it, where nothing is to be done. What was sealed wherever it stands, and
-/// what the spec says in clear, is no secret.
+/// Returns a live object with the values that the spec gives in clear, for an object that does not change. A
+/// value was sealed because it equals a secret; if the spec gives the same value in clear here, it is no
+/// secret here.
 fn as_written<'a>(live: &Live<'a>, change: &Change, key: &SealKey) -> Live<'a> {
     let (object, stored, mut attributes) =
         (live.object, live.stored.clone(), live.attributes.clone());
@@ -442,8 +448,8 @@ fn as_written<'a>(live: &Live<'a>, change: &Change, key: &SealKey) -> Live<'a> {
     Live { object, attributes, stored }
 }
 
-/// The lines for the spec that keep what changed outside and may be shown. A line that the spec has already is not
-/// proposed.
+/// Returns the lines for the spec that keep the drift and may be shown; none if there is no such line. A line
+/// that the spec already has is not proposed.
 fn proposal(resource: &ResourceConfig, drift: &Drift) -> Option<String> {
     let live = drift.after.as_ref()?;
     let differs = |name: &&Name| {
@@ -463,14 +469,15 @@ fn mark_drifted_causes(drift: &Drift, key: &SealKey, change: &mut Change) {
     }
 }
 
-/// The managed attributes whose live value is not the state's.
+/// Returns the managed attributes whose live value differs from the state's.
 fn drifted(live: &Live<'_>, schema: &TypeSchema, key: &SealKey) -> Vec<Name> {
     let managed = live.object.managed.iter().filter(|name| diff::is_stable(schema, name));
     let objects = (&*live.stored, &*live.attributes);
     diff::differing(managed, objects, (schema, key)).into_iter().collect()
 }
 
-/// The record that accepts what is live and changes nothing else; none when nothing moved.
+/// Returns the record that accepts the live attributes and changes nothing else; none if nothing differs from
+/// the state.
 pub(in crate::plan) fn accepted(
     address: &Address,
     live: &Live<'_>,
@@ -485,7 +492,7 @@ pub(in crate::plan) fn accepted(
     next.record(address, live, entry)
 }
 
-/// What the state is to say of an object beside its attributes.
+/// The values, beside the attributes, that the state is to hold for an object.
 struct Next<'a> {
     progress: &'a Progress,
     managed: &'a Set<Name>,
@@ -494,7 +501,8 @@ struct Next<'a> {
 }
 
 impl Next<'_> {
-    /// The record that says it; none when the state says it already.
+    /// Returns the record that writes these values and the live attributes to the state; none if the state
+    /// has them already.
     fn record(&self, address: &Address, live: &Live<'_>, entry: &Entry) -> Option<Record> {
         let object = live.object;
         let moved = !Arc::ptr_eq(&live.attributes, &live.stored) && live.attributes != live.stored;

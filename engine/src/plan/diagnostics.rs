@@ -134,7 +134,8 @@ pub(super) fn violation(
     warning: bool,
     address: &Address,
 ) -> Diagnostic {
-    // The message of a violation names the value, and its help what is near to it.
+    // The message of a violation shows the value, and its help shows a similar text, which also reveals a
+    // secret.
     let message = if secret { violation.without_value("the value") } else { violation.message };
     let summary = format!("`{name}` has a value that is not allowed");
     let diagnostic =
@@ -162,7 +163,8 @@ pub(super) fn rule_broken(
     diagnostic
 }
 
-/// A rule that only warns. It is said once of all instances of a block, so it names none.
+/// Returns the warning of a rule. The warning is reported once for all instances of a block, so it names no
+/// instance.
 pub(super) fn rule_warns(
     span: impl Into<Option<Span>>,
     message: String,
@@ -173,14 +175,14 @@ pub(super) fn rule_warns(
     diagnostic
 }
 
-/// A condition of the spec that does not hold; `label` says what it is.
+/// Returns the error of a condition of the spec that does not hold; `label` describes the condition.
 pub(super) fn condition_broken(span: Span, label: &str, broken: &Broken) -> Diagnostic {
     let (message, values) = (broken.message.as_deref(), &broken.values);
     let label = if values.is_empty() { label.to_owned() } else { format!("{label}: {values}") };
     Diagnostic::error(message.unwrap_or("a condition does not hold")).at(span).label(label)
 }
 
-/// A condition that nothing in the plan makes known.
+/// Returns the warning of a condition that stays unknown, because the plan changes nothing that it refers to.
 pub(super) fn condition_unknown(span: Span, kind: &str, address: &Address) -> Diagnostic {
     Diagnostic::warning(format!("a {kind} of {address} is not judged"))
         .at(span)
@@ -188,10 +190,10 @@ pub(super) fn condition_unknown(span: Span, kind: &str, address: &Address) -> Di
         .about(address)
 }
 
-/// Whose change a policy is about: an address and its action.
+/// The change that a policy is about: an address and its action; none for the whole plan.
 type PolicySubject<'a> = Option<(&'a Address, Action)>;
 
-/// A policy that does not hold.
+/// Returns the diagnostic of a policy that does not hold.
 pub(super) fn policy_broken(
     name: &Name,
     (span, severity): (Span, Severity),
@@ -206,7 +208,7 @@ pub(super) fn policy_broken(
     policy(message, severity, about).at(span).label(label)
 }
 
-/// A policy that nobody can judge before the plan runs.
+/// Returns the diagnostic of a policy that cannot be judged before the plan runs.
 pub(super) fn policy_unknown(
     name: &Name,
     (span, severity): (Span, Severity),
@@ -219,7 +221,7 @@ pub(super) fn policy_unknown(
         .help("let it ask for what is known while planning, or give it `severity = \"warn\"`")
 }
 
-/// A policy that cannot be computed.
+/// Returns the error of a policy whose evaluation fails.
 pub(super) fn policy_unclear(
     name: &Name,
     span: Span,
@@ -364,7 +366,8 @@ fn listed(ids: &BTreeSet<ObjectId>) -> String {
     ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The command that takes over an object, as a shell reads it: its id is what an API makes of it.
+/// Returns the command that takes over an object, quoted for a shell: the API chooses the id, so it may
+/// contain anything.
 fn import_of(address: &Address, ids: &BTreeSet<ObjectId>) -> String {
     let id = match ids.first() {
         Some(id) if ids.len() == 1 => shell::quoted(&id.0),
@@ -480,7 +483,7 @@ pub(super) fn cannot_import(
 ) -> Diagnostic {
     let object = imported(object);
     let diagnostic = Diagnostic::error(format!("{object} cannot be taken over as {address}"));
-    // Without a line to show there is no place for a label.
+    // Without a line to show, a label has no place.
     let diagnostic = match span {
         Some(span) => diagnostic.at(span).label(why),
         None => diagnostic.detail(why),
@@ -488,7 +491,7 @@ pub(super) fn cannot_import(
     diagnostic.about(address)
 }
 
-/// The object of an import, for people.
+/// Returns the description of an import's object, for people.
 fn imported(object: &ImportedObject) -> String {
     match object {
         ImportedObject::Id(id) => id.to_string(),
@@ -549,7 +552,7 @@ pub(super) fn provider_is_missing(provider: &str, address: &Address) -> Diagnost
         })
 }
 
-/// A key for which the chosen provider has no instance.
+/// Returns the error for a key for which the chosen provider has no instance.
 pub(super) fn no_provider_instance<'a>(
     resource: &ResourceConfig,
     address: &Address,
@@ -646,7 +649,7 @@ pub(super) fn no_instance(address: &Address, option: &str, keys: &[&Name]) -> Di
         .help(help)
 }
 
-/// The calls that another run has under way; none where there are none.
+/// Returns the note about the calls that another run is performing; none if there are none.
 pub(super) fn running(calls: &[&Doubt]) -> Option<Diagnostic> {
     const NAMED_MAX: usize = 5;
     let first = calls.first()?;
@@ -683,7 +686,8 @@ pub(super) fn in_doubt(doubt: &Doubt) -> Diagnostic {
         ))
 }
 
-/// Somebody else's object may have the name that an instance is to get.
+/// Returns the warning about an instance that waits, because a call in doubt may leave its name to another
+/// object.
 pub(super) fn name_in_doubt(
     resource: &ResourceConfig,
     address: &Address,
@@ -767,7 +771,8 @@ pub(super) fn replace_takes_what_is_used(
         .help(help)
 }
 
-/// What is let go of follows nothing, and the API deletes nothing that is used.
+/// Returns the error for a delete of an object that a retained object names. A retained object is not
+/// updated, and the API refuses to delete an object that is used.
 pub(super) fn named_by_what_is_let_go(
     change: &Change,
     (user, attribute): (&Change, &Name),
@@ -787,7 +792,8 @@ pub(super) fn named_by_what_is_let_go(
         ))
 }
 
-/// Nobody changes what names it, and the API deletes nothing that is named there.
+/// Returns the error for a delete of an object that an attribute still names after this plan. The API refuses
+/// to delete an object that is named there.
 pub(super) fn named_by_what_stays(used: &Change, user: &Draft, attribute: &Name) -> Diagnostic {
     let (address, keeper) = (&used.address, &user.change.address);
     let silence = if user.is_silent_about(attribute) {
@@ -822,7 +828,8 @@ fn release_help(user: &Draft, attribute: &Name, used: &Address) -> String {
     }
 }
 
-/// What uses an object follows a new one, and the API deletes nothing that is used.
+/// Returns the error for a delete before the create in a replace of an object that is used. Its user follows
+/// only a new object, and the API refuses to delete an object that is used.
 pub(super) fn held_until_there_is_another(
     draft: &Draft,
     (user, attribute): (&Address, &Name),

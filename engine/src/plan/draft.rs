@@ -1,4 +1,4 @@
-//! A change on its way through the passes: with what scheduling needs beside it.
+//! A decided change, with the data that checks and scheduling need beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,17 +19,17 @@ pub(in crate::plan) struct Flags {
     pub(in crate::plan) create_first: Option<bool>,
     /// True if an object that would be deleted is let go instead.
     pub(in crate::plan) retain: bool,
-    /// True if something in `replace_triggered_by` changes.
+    /// True if a resource in `replace_triggered_by` changes.
     pub(in crate::plan) triggered: bool,
 }
 
-/// A change with what lowering needs beside it.
+/// A change with the data that checks and scheduling need beside it.
 pub(in crate::plan) struct Draft {
     pub(in crate::plan) change: Change,
-    /// The object that is there with its secrets sealed, as a plan shows it. `change.before` has them in clear.
+    /// The live object with its secrets sealed, as a plan shows it. `change.before` has them in clear.
     pub(in crate::plan) redacted: Option<Arc<Attributes>>,
     pub(in crate::plan) schema: Arc<TypeSchema>,
-    /// The flags of the instance's `lifecycle`; for one that goes, those that protect it.
+    /// The flags of the instance's `lifecycle`; for an instance that goes, only those that protect it.
     pub(in crate::plan) flags: Flags,
     /// True if a replace creates before it deletes.
     pub(in crate::plan) create_first: bool,
@@ -39,18 +39,18 @@ pub(in crate::plan) struct Draft {
     pub(in crate::plan) keeps_old: bool,
     /// The attributes that differ.
     pub(in crate::plan) changed: BTreeSet<Name>,
-    /// Those that the spec gave the last time and is silent about now.
+    /// The attributes that the spec gave the last time and no longer gives.
     pub(in crate::plan) unmanaged: Vec<Name>,
     /// The secrets that no run has in clear, by the attribute of the planned object that needs them.
     pub(in crate::plan) missing: BTreeMap<Name, Vec<Missing>>,
     /// The phases that an earlier run left undone, for an update.
     pub(in crate::plan) rest: Option<RemainingPhases>,
-    /// The reason for which nothing is done, if there is one.
+    /// The reason that nothing is done; none if the plan may change the object.
     pub(in crate::plan) deferral: Option<Deferral>,
 }
 
 impl Draft {
-    /// A draft of a change, with nothing beside it.
+    /// Returns a draft of a change, without further data.
     pub(in crate::plan) fn new(change: Change, schema: Arc<TypeSchema>) -> Self {
         Self {
             change,
@@ -68,13 +68,13 @@ impl Draft {
         }
     }
 
-    /// Returns the phases that an earlier run left undone, and all phases of their program.
+    /// Returns the phases that an earlier run left undone, with all phases of their program.
     pub(in crate::plan) fn rest(&self) -> Option<(RemainingPhases, &[Phase])> {
         let rest = self.rest?;
         Some((rest, &self.schema.programs(rest.kind).get(rest.program)?.phases))
     }
 
-    /// Returns true if the object that is there now is deleted.
+    /// Returns true if the plan deletes the current object.
     pub(in crate::plan) fn is_deleted(&self) -> bool {
         match self.change.action {
             Action::Delete => true,
@@ -83,12 +83,12 @@ impl Draft {
         }
     }
 
-    /// Returns true if the spec does not give an attribute, also where it did the last time.
+    /// Returns true if the spec does not give an attribute now, even if it gave it the last time.
     pub(in crate::plan) fn is_silent_about(&self, attribute: &Name) -> bool {
         self.unmanaged.contains(attribute) || !self.change.managed.contains(attribute)
     }
 
-    /// Returns true if the object that is there now is forgotten, and left alone.
+    /// Returns true if the plan takes the current object out of the state and leaves it alone.
     pub(in crate::plan) fn is_forgotten(&self) -> bool {
         match self.change.action {
             Action::Forget => true,

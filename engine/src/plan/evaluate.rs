@@ -11,7 +11,7 @@ pub(super) mod trigger_references;
 
 use self::scope::{LocalCache, Planned};
 
-/// Results of evaluating: the objects as expressions see them, and the locals.
+/// The results of an evaluation: the objects as expressions see them, and the locals.
 #[derive(Default)]
 pub(in crate::plan) struct Evaluation<'a> {
     pub(in crate::plan) planned: Planned<'a>,

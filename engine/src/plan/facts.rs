@@ -1,4 +1,4 @@
-//! Facts: what is computed once, before anything is decided.
+//! Facts: values that are computed once, before anything is decided.
 
 pub(super) mod deferrals;
 pub(super) mod names;

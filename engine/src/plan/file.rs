@@ -1,7 +1,8 @@
 //! A plan at rest: the file that `plan --out` writes, `apply FILE` reads and `show FILE` prints.
 //!
-//! It holds the plan, and the inputs that the plan was made of, so that `apply` can make it again without a spec
-//! beside it. It holds no secret: sensitive values in the plan are fingerprints, and those of variables are given again.
+//! The file holds the plan, and the inputs that the plan was made of, so that `apply` can make it again
+//! without a spec beside it. It holds no secret: sensitive values in the plan are fingerprints, and the user
+//! gives the values of sensitive variables again.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +21,12 @@ pub const FORMAT: &str = "plumb-plan-file/2";
 /// The inputs that a plan was made of.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Inputs {
-    /// The folder of the spec, as its maker called it from another one.
+    /// The folder of the spec, as `plan` was called with it from another folder; none if `plan` ran in the
+    /// folder of the spec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// The digest of where that folder is, for the plan of a first run: no state says yet which folder the plan is of.
+    /// The digest of the path of the folder, for the plan of a first run: no state says yet which folder the
+    /// plan is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Digest>,
     /// The files of the spec, in the order in which they are read.
@@ -31,11 +34,11 @@ pub struct Inputs {
     /// The policy files beside the spec.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<SpecFile>,
-    /// The contents of the files that the spec names, by path; why, where one could not be read.
+    /// The contents of the files that the spec names, by path, or the reason that a file could not be read.
     pub files: Files,
-    /// The values that were given for variables that are not sensitive.
+    /// The values that the user gave for variables that are not sensitive.
     pub variables: BTreeMap<Name, Stored>,
-    /// The fingerprints of the values that were given for sensitive variables.
+    /// The fingerprints of the values that the user gave for sensitive variables.
     pub secrets: BTreeMap<Name, Fingerprint>,
     /// The options of the plan.
     pub options: Options,
@@ -44,9 +47,9 @@ pub struct Inputs {
 /// A file of a spec.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpecFile {
-    /// Its name in the folder of the spec.
+    /// The name of the file in the folder of the spec.
     pub name: String,
-    /// Its contents.
+    /// The contents of the file.
     pub text: String,
 }
 
@@ -61,24 +64,24 @@ pub struct SavedPlan {
     pub view: serde_json::Value,
 }
 
-/// Why a file is not a plan that can be applied.
+/// The reason that a file is not a plan that can be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadablePlan {
-    /// It is something else.
+    /// The file is not a plan file.
     #[error("this is not a plan file: {0}")]
     NotAPlan(String),
-    /// Another version wrote it.
+    /// Another version of Plumb wrote the file.
     #[error(
         "this plan file was made by another version of Plumb: its format is `{0}`, and this version reads `{FORMAT}`; \
          plan again"
     )]
     OtherFormat(String),
-    /// It was changed after it was written.
+    /// The file was changed after it was written.
     #[error("this plan file was changed after it was written: its digest does not fit")]
     Changed,
 }
 
-/// What every version of the format has.
+/// The part of a plan file that all versions of the format have in common.
 #[derive(Deserialize)]
 struct Head {
     format: String,
@@ -87,13 +90,13 @@ struct Head {
 #[derive(Serialize, Deserialize)]
 struct File<T> {
     format: String,
-    /// Of all that follows.
+    /// The digest of all fields that follow.
     digest: Digest,
     #[serde(flatten)]
     saved: T,
 }
 
-/// Returns true if a text that begins so is a plan file, of whatever version and however damaged.
+/// Returns true if a text that begins with `head` is a plan file, of any version and however damaged.
 pub fn is_plan<'a>(head: &'a [u8]) -> bool {
     let name = FORMAT.split('/').next().unwrap_or_default();
     let tokens = [b"{".as_slice(), b"\"format\"", b":", b"\"", name.as_bytes(), b"/"];
@@ -124,8 +127,8 @@ pub fn read(text: &str) -> Result<SavedPlan, UnreadablePlan> {
     Ok(file.saved)
 }
 
-/// Returns a plan file with the digest that it should have; none if it is no plan file. For tests, which change plans
-/// on purpose.
+/// Returns a plan file with the digest that fits its contents; none if the text is no plan file. For tests,
+/// which change plans on purpose.
 pub fn with_its_digest(text: &str) -> Option<String> {
     let file: File<SavedPlan> = serde_json::from_str(text).ok()?;
     Some(write(&file.saved))
@@ -141,7 +144,7 @@ struct Executable<'p> {
     steps: &'p [Step],
 }
 
-/// The digest of what a plan does: what a reviewer approves.
+/// Returns the digest of the part of a plan that runs, which is what a reviewer approves.
 pub fn digest(plan: &Plan) -> Digest {
     let changes = plan.changes.iter().filter(|change| change.action != Action::NoOp);
     let outputs = plan.outputs.iter().filter(|(_, output)| output.action != Action::NoOp);

@@ -1,4 +1,4 @@
-//! Findings: results of a pass beside its decisions.
+//! Findings: the results of a pass beside its decisions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,21 +11,22 @@ use crate::plan::{Drift, Lack};
 use crate::state::ObjectId;
 use crate::value::Datum;
 
-/// Results of a pass beside its decisions.
+/// The results of a pass beside its decisions.
 #[derive(Default)]
 pub(in crate::plan) struct Findings {
     pub(in crate::plan) diagnostics: Diagnostics,
-    /// Changes outside Plumb since the last run.
+    /// The changes outside Plumb since the last run.
     pub(in crate::plan) drift: Vec<Drift>,
-    /// Records that the state takes over without a call.
+    /// The records that the state takes over without a call.
     pub(in crate::plan) seen: Vec<Record>,
-    /// Values that calls would send and that nobody has.
+    /// The values that calls would send and that no run has.
     pub(in crate::plan) lacks: Vec<Lack>,
     /// The reads that look-ups need beside the observations.
     pub(in crate::plan) requests: Vec<DataRequest>,
     /// The answers that look-ups fetched, in clear.
     pub(in crate::plan) looked_up: BTreeMap<Address, Datum>,
-    /// Objects outside the state that bear a name which the plan gives, by the address that it gives it to.
+    /// The objects outside the state that have a name which the plan gives to another object, by the address
+    /// of that object.
     pub(in crate::plan) namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,
 }
 
@@ -41,8 +42,8 @@ impl Findings {
         self.namesakes.extend(other.namesakes);
     }
 
-    /// Removes what was observed of objects outside the selection. A refresh-only plan accepts
-    /// nothing else into the state.
+    /// Removes the observations of objects outside the selection, because a refresh-only plan accepts only
+    /// selected objects into the state.
     pub(in crate::plan) fn narrow(&mut self, selection: &Selection) {
         self.drift.retain(|drift| selection.includes(&drift.address));
         self.seen.retain(|record| match record {

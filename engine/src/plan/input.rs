@@ -1,4 +1,4 @@
-//! What a plan is made from: everything that was read from outside, as plain data.
+//! The input of a plan: everything that was read from outside, as plain data.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,60 +31,60 @@ pub struct PlanInput<'a> {
     pub accounts: &'a BTreeMap<Name, Digest>,
     /// The state, with the journal folded in.
     pub snapshot: &'a Snapshot,
-    /// The moves that gave objects the addresses by which the state has them here.
+    /// The moves by which the addresses in the snapshot were already changed.
     pub moves: &'a Moves,
-    /// What is live.
+    /// The live objects that refresh saw.
     pub observations: &'a Observations,
-    /// What was asked for.
+    /// The options of the plan.
     pub options: &'a Options,
 }
 
-/// What was asked for.
+/// The options of a plan, as the user gave them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Options {
-    /// Which kind of plan.
+    /// The kind of plan.
     pub mode: Mode,
-    /// Only these and what they depend on, in a destroy what depends on them; empty for all.
+    /// The instances to plan, with what they depend on or, in a destroy, what depends on them; empty for all.
     pub targets: Vec<Target>,
-    /// Not these, and not what depends on them.
+    /// The instances to leave out, with what depends on them.
     pub excludes: Vec<Target>,
-    /// Replaced even without a difference.
+    /// The instances to replace even without a difference.
     pub replace: Vec<Address>,
-    /// True if only the spec is asked about, and nothing could be looked at: what is to be taken
-    /// over is planned as if it were to be made.
+    /// True if only the spec is checked and nothing was read from outside: an object that is to be taken over
+    /// is planned as a create.
     #[serde(skip)]
     pub validating: bool,
 }
 
 impl Options {
-    /// Returns true if the plan is to be for all of the spec.
+    /// Returns true if the plan covers the whole spec.
     pub fn cover_all(&self) -> bool {
         self.targets.is_empty() && self.excludes.is_empty()
     }
 }
 
-/// Which kind of plan.
+/// The kind of plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Make the world what the spec says.
+    /// Makes the world what the spec says.
     #[default]
     Apply,
-    /// Remove everything that the state names.
+    /// Deletes everything that the state names.
     Destroy,
-    /// Accept into the state what is live, and call nothing that changes anything.
+    /// Accepts the live objects into the state, and calls nothing that changes anything.
     RefreshOnly,
 }
 
-/// What a `--target` or `--exclude` names.
+/// The argument of a `--target` or `--exclude`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Target {
-    /// A block: all its instances.
+    /// All instances of a block.
     Block(Block),
     /// One instance.
     Instance(Address),
-    /// A module: all that it and the modules in it hold.
+    /// All instances in a module and in the modules inside it.
     Module(ModulePath),
 }
 
@@ -129,7 +129,7 @@ impl From<Target> for String {
 }
 
 impl Target {
-    /// Returns true if an instance of the block may be meant.
+    /// Returns true if the target may name an instance of the block.
     pub fn touches(&self, block: &Block) -> bool {
         match self {
             Self::Block(own) => own == block,
@@ -138,7 +138,7 @@ impl Target {
         }
     }
 
-    /// Returns true if the address is meant.
+    /// Returns true if the target names the address.
     pub fn names(&self, address: &Address) -> bool {
         match self {
             Self::Block(block) => *block == address.block,
@@ -148,35 +148,38 @@ impl Target {
     }
 }
 
-/// What refresh saw. What it did not look at is not in it: the state stands for that.
+/// The result of a refresh. For an object that refresh did not look at there is no entry: the attributes in
+/// the state count as its live ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observations {
     /// The objects of the state, by address and id.
     pub objects: BTreeMap<(Address, ObjectId), Observed>,
-    /// Objects that bear a watched nonce.
+    /// The objects that bear a watched nonce.
     pub leftovers: Vec<Leftover>,
-    /// Watched nonces whose time was over when lists showed nothing under them.
+    /// The watched nonces that lists still did not show after the end of their time.
     pub over: Vec<Nonce>,
-    /// The names of live objects that are not in the state, by provider instance, type and name.
+    /// The ids of the live objects that are not in the state, by provider instance, type and name.
     pub strangers: BTreeMap<(Name, Name, Name), Vec<ObjectId>>,
-    /// The calls in doubt that another run is at right now.
+    /// The calls in doubt that another run is performing right now.
     pub running: std::collections::BTreeSet<CallId>,
     /// All objects of the types that data blocks look up, by provider instance and type, secrets sealed.
     pub listed: BTreeMap<(Name, Name), BTreeMap<ObjectId, Attributes>>,
     /// The objects that look-ups asked for, by the address of the look-up.
     pub read: BTreeMap<Address, Observed>,
-    /// The answers to their other questions, in clear, or the reason that there is none.
+    /// The answers to the other questions of look-ups, in clear, or the reason that there is no answer, by
+    /// the address of the look-up.
     pub answers: BTreeMap<Address, Result<Datum, Unanswered>>,
 }
 
 impl Observations {
-    /// The objects of a type that have a name and that no state has.
+    /// Returns the objects of a type that have a certain name and are in no state.
     pub fn named(&self, provider: &Name, ty: &Name, name: &Name) -> &[ObjectId] {
         let key = (provider.clone(), ty.clone(), name.clone());
         self.strangers.get(&key).map_or(&[], Vec::as_slice)
     }
 
-    /// The object that an import of a type means; none where no object, or more than one, has its name.
+    /// Returns the id of the object that an import of a type means; none if no object, or more than one, has
+    /// its name.
     pub fn imported<'a>(
         &'a self,
         provider: &Name,
@@ -193,22 +196,23 @@ impl Observations {
     }
 }
 
-/// What was seen of an object.
+/// The result of looking at an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Observed {
-    /// It is there, with these attributes, secrets sealed. What the answer left out is not in it.
+    /// The object exists, with these attributes, secrets sealed. An attribute that the answer left out is
+    /// missing.
     Live(Attributes),
-    /// It is gone, confirmed.
+    /// The object is gone, and this is confirmed.
     Gone,
 }
 
-/// An object that a given-up create left after all.
+/// An object that exists although the create that made it was given up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leftover {
-    /// The nonce that it bears.
+    /// The nonce that the object bears.
     pub nonce: Nonce,
-    /// Its id.
+    /// The id of the object.
     pub id: ObjectId,
-    /// Its attributes, secrets sealed.
+    /// The attributes of the object, secrets sealed.
     pub attributes: Attributes,
 }

@@ -9,12 +9,12 @@ use crate::value::{Attributes, Value};
 /// The most instances of a spec.
 pub(in crate::plan) const INSTANCES_MAX: usize = 250_000;
 
-/// The most values of a plan, in millions, items and entries counted. What is shared counts each time,
-/// since whoever walks the plan meets it each time.
+/// The most values of a plan, in millions, items and entries counted. A shared value counts for each place,
+/// because code that walks the plan meets it in each place.
 pub(in crate::plan) const MILLIONS_MAX: usize = 20;
 pub(in crate::plan) const VALUES_MAX: usize = MILLIONS_MAX * 1_000_000;
 
-/// So many bytes of text count as one value more.
+/// The number of bytes of text that count as one value more.
 const BYTES_PER_VALUE: usize = 64;
 
 /// The number of values that were evaluated so far.
@@ -26,7 +26,7 @@ impl Spent {
         self.0.fetch_add(values, Ordering::Relaxed);
     }
 
-    /// Returns true if a plan may hold no more.
+    /// Returns true if the plan has more values than it may hold.
     pub(in crate::plan) fn is_over(&self) -> bool {
         self.0.load(Ordering::Relaxed) > VALUES_MAX
     }
@@ -43,7 +43,7 @@ pub(in crate::plan) fn weight(value: &Value) -> usize {
     }
 }
 
-/// Returns the number of parts of a residual, which is copied whole.
+/// Returns the number of parts of a residual. A residual is copied as a whole, so all parts count.
 pub(in crate::plan) fn weight_of_expression(expr: &Expr) -> usize {
     let mut parts = 0;
     walk(expr, &mut |_| parts += 1);

@@ -1,7 +1,7 @@
 //! The plan linter: one function for each invariant of a plan.
 //!
-//! Whatever made the plan, a plan that passes can be run. A note means a mistake in Plumb, not in
-//! the spec. Every plan passes through it, in tests and outside.
+//! A plan that passes can be run, whatever code made it. A note means a mistake in Plumb, not in the spec.
+//! Every plan goes through the linter, in tests and in production.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +14,12 @@ use crate::plan::{Action, Plan, Step, StepId};
 use crate::schema::Operation;
 use crate::work::{self, InTurn, Workers};
 
-/// What is wrong with a plan; nothing when it can be run.
+/// Returns a note for each broken invariant of a plan; an empty list if the plan can be run.
 pub fn lint(plan: &Plan) -> Vec<String> {
     lint_with(plan, &InTurn)
 }
 
-/// The same with someone to look for each invariant.
+/// Lints a plan and spreads the checks over the workers.
 pub(super) fn lint_with(plan: &Plan, workers: &dyn Workers) -> Vec<String> {
     let checks: [fn(&Plan, &mut Vec<String>); 7] = [
         steps_are_numbered,
@@ -66,7 +66,7 @@ fn changes_have_steps(plan: &Plan, notes: &mut Vec<String>) {
         }
     }
     for (change, count) in plan.changes.iter().zip(counts) {
-        // An import has the steps that its differences need, and none without.
+        // An import has a step for each of its differences, and no step without differences.
         let stateful = match change.action {
             Action::Import => change.causes.is_empty(),
             action => matches!(action, Action::NoOp | Action::Move | Action::Read),
@@ -98,7 +98,7 @@ fn phases_in_order(plan: &Plan, notes: &mut Vec<String>) {
         let Some((before, id)) = last.insert((step.change, phase.kind), (phase, step.id)) else {
             continue;
         };
-        // An update that is followed by another one may leave phases out.
+        // An unfinished update that another update follows may leave phases out.
         let follows = phase.program != before.program
             || phase.phase == before.phase + 1
             || phase.kind == ProgramKind::Update && phase.phase > before.phase;
@@ -128,7 +128,8 @@ impl<'p> Producers<'p> {
         found
     }
 
-    /// Calls `visit` for each object that is made and that a reference names, with its step.
+    /// Calls `visit` for each object that a reference names and that the plan makes, with the key of the
+    /// object and the step that makes it.
     fn each<'v>(
         &'v self,
         reference: Reference<'v>,
@@ -148,7 +149,8 @@ impl<'p> Producers<'p> {
     }
 }
 
-/// Whatever a residual refers to is made by a step that its own steps come after, or is there.
+/// Notes each residual that refers to an object whose producing step may come later. An object that no step
+/// makes exists already.
 fn slots_have_producers(plan: &Plan, notes: &mut Vec<String>) {
     let producers = Producers::of(plan);
     let mut firsts: Vec<Option<&Step>> = vec![None; plan.changes.len()];
@@ -178,14 +180,14 @@ fn slots_have_producers(plan: &Plan, notes: &mut Vec<String>) {
     }
 }
 
-/// How many steps the check of slots looks at in one plan. In a chain where each step uses what the
-/// first one makes, looking at all of them would cost the square of its length; beyond the bound
-/// the check says nothing, and the executor still refuses a slot that nobody has filled.
+/// The number of steps that the check of slots looks at in one plan. In a chain in which each step uses what
+/// the first one makes, looking at all of them would cost the square of its length. Beyond the bound the
+/// check notes nothing; the executor still refuses a slot without a value.
 const LOOKS_MAX: usize = 1_000_000;
 
 /// Returns true if a step waits for another, directly or through others; true where the budget is used up.
 fn reaches(plan: &Plan, from: StepId, to: StepId, budget: &mut usize) -> bool {
-    // Nearly always the step itself says it.
+    // Nearly always the step itself has the need.
     let direct = plan.steps.get(from.0 as usize).is_some_and(|step| step.needs.contains(&to));
     if direct {
         *budget = budget.saturating_sub(1);
@@ -217,7 +219,7 @@ fn replaces_go_both_ways(plan: &Plan, notes: &mut Vec<String>) {
         let kind = step.phase.map(|phase| phase.kind);
         let (creates, ends) = kinds.entry(step.change).or_default();
         *creates |= kind == Some(ProgramKind::Create);
-        // What is put aside is deleted here or by a later plan; an object that is let go is out of
+        // This plan or a later one deletes an object that is put aside; an object that is let go is out of
         // the way, too.
         *ends |= kind == Some(ProgramKind::Delete)
             || step.deposes

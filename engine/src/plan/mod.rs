@@ -1,8 +1,10 @@
-//! The plan: what differs, what will be done about it, and the steps that do it.
+//! The plan: the differences between spec and live objects, the changes that remove them, and the steps that
+//! make these changes.
 //!
-//! A plan is a program: [`Plan::steps`] run exactly as listed, or not at all. Values that only apply will know
-//! travel as residuals. It holds no secret: what is sensitive is sealed in `before` and `after`, and
-//! [`Change::secrets`] says how apply computes it again. Nothing may branch on a reason; reasons are for people.
+//! A plan is a program: a run performs [`Plan::steps`] exactly as listed, or not at all. A value that becomes
+//! known only during apply stands in the plan as a residual. A plan holds no secret: the sensitive values in
+//! `before` and `after` are sealed, and [`Change::secrets`] has the expressions by which apply computes them
+//! again. No code may branch on a reason; reasons are for people.
 
 mod at_rest;
 mod check;
@@ -60,41 +62,42 @@ use crate::sorted::Set;
 use crate::state::{Nonce, ObjectId, Progress};
 use crate::value::{Attributes, Datum, Paths, Value};
 
-/// What will be done, and why.
+/// The planned changes, with their reasons and the steps that make them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// True if it covers the whole spec; `--target` and `--exclude` make it incomplete.
+    /// True if the plan covers the whole spec; `--target` and `--exclude` make it incomplete.
     pub complete: bool,
-    /// The state and the accounts that it was made for.
+    /// The state and the accounts that the plan was made for.
     pub base: Base,
-    /// What changed outside since the last run, by address.
+    /// The objects that changed outside Plumb since the last run, by address.
     pub drift: Vec<Drift>,
-    /// One change for each address of the spec or the state, no-ops included, by address; those of
-    /// deposed objects follow the one of their address.
+    /// One change for each address of the spec or the state, no-ops included, in the order of the addresses;
+    /// the changes of deposed objects follow the change of their address.
     pub changes: Vec<Change>,
-    /// What becomes of the outputs.
+    /// The changes of the outputs, by name.
     pub outputs: BTreeMap<Name, OutputChange>,
     /// The cost of all objects with a price, by currency.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<Cost>,
-    /// The program. A step needs only steps before it.
+    /// The program. A step needs only steps that stand before it.
     pub steps: Vec<Step>,
-    /// Calls of earlier runs whose end is not known.
+    /// The calls of earlier runs whose outcome is unknown.
     pub doubts: Vec<Doubt>,
-    /// What the state takes over without a call: drift that is accepted, objects that are gone,
-    /// leftovers that surfaced. Journaled at the start of the run, before the first step.
+    /// The records that bring the state up to date without a call: accepted drift, objects that are gone,
+    /// leftovers that surfaced. The run writes them to the journal at its start, before the first step.
     pub seen: Vec<Record>,
-    /// What its calls would send and nobody has, as far as lists tell. Where a read does not show it
-    /// either, the plan must not be applied.
+    /// The attributes that calls of the plan would send and whose values no run has, as far as lists show. If
+    /// reading the objects does not show the values either, the plan must not be applied.
     #[serde(skip)]
     pub lacks: Vec<Lack>,
-    /// The reads without which the plan cannot be made: it is to be made again with the answers.
+    /// The reads without which the plan cannot be made: the caller performs them and plans again with the
+    /// answers.
     #[serde(skip)]
     pub requests: Vec<DataRequest>,
-    /// Moves that the spec may mean: each of something that it no longer has to something new.
+    /// The moves that the spec may mean: each goes from an address that the spec no longer has to a new one.
     #[serde(skip)]
     pub proposed_moves: Vec<ProposedMove>,
-    /// The answers that look-ups fetched, in clear, for an apply to compute with.
+    /// The answers that look-ups fetched, in clear; apply computes with them.
     #[serde(skip)]
     pub looked_up: BTreeMap<Address, Datum>,
 }
@@ -102,65 +105,66 @@ pub struct Plan {
 /// A move that the spec may mean.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProposedMove {
-    /// The addresses before and after.
+    /// The address before the move and the one after it.
     pub rule: MoveRule,
-    /// The place of the declaration of what may be moved to.
+    /// The place where the spec declares the address after the move.
     pub span: Option<Span>,
 }
 
 /// An attribute that a call would send, and that cannot be computed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lack {
-    /// Whose attribute.
+    /// The address of the object that the attribute belongs to.
     pub address: Address,
-    /// Its name.
+    /// The name of the attribute.
     pub attribute: Name,
-    /// Where the spec gives it.
+    /// The place in the spec that gives the attribute.
     pub span: Option<Span>,
     /// True if the object is there and stays.
     pub exists: bool,
-    /// What it is computed from.
+    /// The attributes without values that this one is computed from.
     pub missing: Vec<Missing>,
 }
 
-/// An attribute of an object that nobody has.
+/// An attribute of an object whose value no run has in clear.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Missing {
-    /// Whose attribute.
+    /// The address of the object.
     pub address: Address,
-    /// Its name.
+    /// The name of the attribute.
     pub attribute: Name,
-    /// Why nobody has it.
+    /// The reason that no run has the value.
     pub why: Why,
-    /// True if reading the object may show it after all.
+    /// True if reading the object may show the value after all.
     pub may_show: bool,
 }
 
 impl Missing {
-    /// Returns true if at least its fingerprint is known.
+    /// Returns true if at least the fingerprint of the value is known.
     fn has_fingerprint(&self) -> bool {
         matches!(self.why, Why::Fingerprint | Why::LookedUp)
     }
 
-    /// An attribute that stays as it is, and that a call sends along.
+    /// Returns an attribute that stays as it is, and that a call sends along.
     fn kept(address: &Address, attribute: &Name) -> Self {
         let (address, attribute) = (address.clone(), attribute.clone());
         Self { address, attribute, why: Why::Kept, may_show: false }
     }
 }
 
-/// Why nobody has a value.
+/// The reason that no run has the value of an attribute in clear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The state has its fingerprint, and the API does not show it again.
+    /// The state has the fingerprint of the value, and the API does not show the value again.
     Fingerprint,
-    /// No answer has shown it so far.
+    /// No answer has shown the value so far.
     Unshown,
-    /// The API never shows it.
+    /// The API never shows the value.
     Never,
-    /// It is a secret of an object that was looked up: only its fingerprint leaves the answer.
+    /// The value is a secret of an object that was looked up: only its fingerprint leaves the answer.
     LookedUp,
-    /// It stays as it is, and a call sends it along: the state has its fingerprint at most, and the API never shows it.
+    /// The value stays as it is, and a call sends it along: the state has its fingerprint at most, and the
+    /// API never shows it.
     Kept,
 }
 
@@ -169,75 +173,77 @@ pub enum Why {
 pub struct Base {
     /// The state's lineage.
     pub lineage: String,
-    /// On a first run: the fingerprint key that the state will be made with, so that the
-    /// fingerprints of a saved plan fit. It says as much about secrets as the state does.
+    /// On a first run: the fingerprint key that the state will be made with, so that the fingerprints of a
+    /// saved plan fit. The key reveals as much about secrets as the state does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_key: Option<SealKey>,
     /// The digest of each provider instance's schema, by instance.
     pub providers: BTreeMap<Name, Digest>,
-    /// The fingerprint of the account that each provider instance acts for, by instance. An account
-    /// is told from another by its key, so not even a digest of it is kept without the seal key.
+    /// The fingerprint of the account that each provider instance acts for, by instance. An account is
+    /// identified by its key, so a digest of it that needs no seal key would reveal too much to be kept.
     pub accounts: BTreeMap<Name, Fingerprint>,
-    /// The objects outside the state that have a name which the plan gives to another object, by
-    /// that one's address. One that is not among them has come since.
+    /// The objects outside the state that have a name which the plan gives to another object, by the address
+    /// of that other object. An object that is not listed got the name after planning.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub namesakes: BTreeMap<Address, BTreeSet<ObjectId>>,
-    /// The addresses whose objects use what the plan deletes, by the address of what they use. One that is not among
-    /// them has come to use it since.
+    /// The addresses whose objects use an object that the plan deletes, by the address of the deleted object.
+    /// An address that is not listed began to use it after planning.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub users: BTreeMap<Address, BTreeSet<Address>>,
 }
 
-/// One address and what will be done about it.
+/// An address and the action on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// Whose change.
+    /// The address.
     pub address: Address,
     /// The address that the object has in the state, where the spec moves it here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_from: Option<Address>,
-    /// True if it is about an object that a replace, or a given-up create, left beside the
-    /// current one.
+    /// True if the change is about an object that a replace, or a given-up create, left beside the current
+    /// object.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub deposed: bool,
     /// The provider instance.
     pub provider: Name,
-    /// What will be done.
+    /// The planned action.
     pub action: Action,
-    /// Why, for people.
+    /// The reason for the action, for people.
     pub reason: Reason,
-    /// The live object, secrets sealed; none when there is none.
+    /// The live object, secrets sealed; none if there is no such object.
     #[serde(with = "at_rest")]
     pub before: Option<Arc<Attributes>>,
-    /// The planned object, secrets sealed, with residuals; none when there will be none.
+    /// The planned object, secrets sealed, with residuals; none if there will be no such object.
     #[serde(with = "at_rest")]
     pub after: Option<Arc<Attributes>>,
     /// The attributes that make the action necessary, each with what caused it.
     pub causes: Vec<Cause>,
-    /// The id of the object that is there now.
+    /// The id of the object that exists now.
     pub object: Option<ObjectId>,
-    /// How far an unfinished operation on it has come.
+    /// The progress of an operation on the object that an earlier run did not finish.
     pub progress: Progress,
     /// The sensitive places of `after`.
     pub sensitive: Paths,
-    /// The expressions of the sensitive attributes that the plan cannot hold, by attribute. Not written: the text
-    /// of a secret may stand in it.
+    /// The expressions of the sensitive attributes that the plan cannot hold, by attribute. Not written to a
+    /// plan file: the text of a secret may stand in an expression.
     #[serde(skip)]
     pub secrets: BTreeMap<Name, Expr>,
-    /// The attributes that the spec or a default gives, and those that the spec gave and that are cleared.
+    /// The attributes that the spec or a default gives, and those that the spec gave earlier and that are
+    /// cleared.
     pub managed: Set<Name>,
-    /// What it depends on.
+    /// The addresses that the object depends on.
     pub dependencies: Set<Address>,
-    /// What happens beside the change, such as "replaces workers"; each once, in order.
+    /// The side effects of the change, such as "replaces workers"; each once, in order.
     pub effects: Vec<String>,
-    /// What is lost for good, in words, when something is.
+    /// A description of the data that the change destroys for good; none if it destroys nothing.
     pub loss: Option<String>,
     /// The cost of the object, where its type has a price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
-    /// Rules whose answer is not known yet: they are checked before the call.
+    /// The number of rules whose answer is not known yet: the run checks them before the call.
     pub deferred_rules: usize,
-    /// The conditions that a run judges, in the order of the spec. Not written, as with secrets.
+    /// The conditions that a run judges, in the order of the spec. Not written to a plan file, for the reason
+    /// given at `secrets`.
     #[serde(skip)]
     pub conditions: Vec<OpenCondition>,
     /// The attributes that may have values outside their lists: those of `lifecycle.allow_unknown`.
@@ -246,13 +252,13 @@ pub struct Change {
     /// The attributes that may differ from what the spec gives: those of `lifecycle.ignore_changes`.
     #[serde(default, skip_serializing_if = "Set::is_empty")]
     pub ignored: Set<Name>,
-    /// Where the spec declares it.
+    /// The place where the spec declares the address.
     #[serde(skip)]
     pub span: Option<Span>,
 }
 
 impl Change {
-    /// A change of nothing, at a provider instance.
+    /// Returns a no-op change of an address, at a provider instance.
     pub fn new(address: Address, provider: Name) -> Self {
         Self {
             address,
@@ -282,28 +288,28 @@ impl Change {
     }
 }
 
-/// What will be done about an address.
+/// The planned effect on an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// Nothing.
+    /// Change nothing.
     #[default]
     NoOp,
     /// Make the object.
     Create,
-    /// Change it in place.
+    /// Change the object in place.
     Update,
-    /// Put another in its place; the steps say in which order.
+    /// Put another object in place of the current one; the steps say in which order.
     Replace,
-    /// Remove it.
+    /// Delete the object.
     Delete,
-    /// Take it out of the state and leave it alone.
+    /// Take the object out of the state and leave it alone.
     Forget,
-    /// Take it over into the state; its steps, if it has any, change it in place.
+    /// Take the object over into the state; its steps, if it has any, change it in place.
     Import,
     /// Keep the object under another address.
     Move,
-    /// Look at it.
+    /// Read the object.
     Read,
 }
 
@@ -313,7 +319,7 @@ impl Action {
         matches!(self, Self::NoOp | Self::Move)
     }
 
-    /// The word for it in every format.
+    /// Returns the word for the action, the same in every output format.
     pub fn word(self) -> &'static str {
         match self {
             Self::NoOp => "no-op",
@@ -328,7 +334,7 @@ impl Action {
         }
     }
 
-    /// The mark at the head of a line.
+    /// Returns the symbol that starts the line of the action.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::NoOp => " ",
@@ -344,74 +350,74 @@ impl Action {
     }
 }
 
-/// Why something will be done. For people: nothing may branch on it.
+/// The reason for an action. For people: no code may branch on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// Live object and spec agree.
+    /// The live object and the spec agree.
     InSync,
-    /// The spec has it and the state does not.
+    /// The spec has the address and the state does not.
     NotInState,
-    /// It was in the state, and the API no longer has it.
+    /// The object was in the state, and the API no longer has it.
     Vanished,
-    /// Attributes differ.
+    /// Attributes differ, and all of them can be changed in place.
     Differs,
     /// Attributes differ that cannot be changed in place.
     CannotUpdate,
-    /// An earlier run created it and did not finish.
+    /// An earlier run created the object and did not finish.
     Unfinished,
-    /// An earlier run began to change it and did not finish.
+    /// An earlier run began to change the object and did not finish.
     HalfChanged,
-    /// An earlier run began to delete it; the spec wants it.
+    /// An earlier run began to delete the object, and the spec wants it.
     DeleteInterrupted,
-    /// The spec no longer has it.
+    /// The spec no longer has the address.
     NotInSpec,
-    /// The spec no longer has its key in `for_each`.
+    /// The spec no longer has the key of the address in `for_each`.
     KeyNotInSpec,
-    /// The spec gives its block a `for_each`, which it had not: it is instances by key that are wanted.
+    /// The block has a `for_each` now and had none before: the spec wants instances by key.
     BecameMany,
-    /// The spec has its block without a `for_each`: it is one instance, without a key, that is wanted.
+    /// The block has no `for_each` any more: the spec wants one instance, without a key.
     BecameOne,
-    /// Its `lifecycle.enabled` is false.
+    /// The `lifecycle.enabled` of the resource is false.
     Disabled,
     /// Everything is to be destroyed.
     Destroy,
-    /// It was asked for with `--replace`.
+    /// The user asked for the replace with `--replace`.
     Asked,
-    /// One of its `replace_triggered_by` changes.
+    /// One of the `replace_triggered_by` of the resource changes.
     Triggered,
     /// A replace put this object aside.
     Deposed,
-    /// A create that was given up surfaced after all.
+    /// A create that was given up made this object after all.
     Leftover(Nonce),
-    /// The spec says to leave it alone when it goes.
+    /// The spec says to leave the object alone when its address goes.
     Retained,
-    /// The API has no call that deletes it.
+    /// The API has no call that deletes the object.
     CannotDelete,
-    /// It was not looked at: outside `--target`, or in `--exclude`.
+    /// The plan leaves the address out: it is outside `--target`, or in `--exclude`.
     Untargeted,
     /// A call of an earlier run is in doubt.
     InDoubt,
-    /// Something that stays as it is uses it.
+    /// Another object, which stays as it is, uses this one.
     StillUsed(Use),
     /// The object exists, and an import names it.
     Imported,
-    /// A move names it; nothing else becomes different.
+    /// A move names the address; nothing else changes.
     Moved,
-    /// A removal in the spec names it.
+    /// A removal in the spec names the address.
     Removed,
 }
 
-/// Who goes on using an object.
+/// The object that goes on using another one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Use {
-    /// Whose object uses it.
+    /// The address of the object that uses the other one.
     pub by: Address,
-    /// Why that one stays as it is.
+    /// The reason that the using object stays as it is.
     pub why: Staying,
 }
 
-/// Why an object stays as it is.
+/// The reason that an object stays as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Staying {
@@ -419,7 +425,7 @@ pub enum Staying {
     LeftOut,
     /// A call of an earlier run is in doubt.
     InDoubt,
-    /// It ignores changes of the attribute that names what it uses.
+    /// The spec ignores changes of the attribute that names the used object.
     Ignores,
 }
 
@@ -428,57 +434,58 @@ pub enum Staying {
 pub struct Cause {
     /// The attribute.
     pub attribute: Name,
-    /// True if it forces a replace.
+    /// True if the attribute forces a replace.
     pub replaces: bool,
-    /// Where the spec says it; none for a default or a live value.
+    /// The place in the spec that gives the attribute; none for a default or a live value.
     #[serde(skip)]
     pub span: Option<Span>,
-    /// True if the live value moved since the last run, rather than the spec.
+    /// True if the live value changed since the last run, rather than the spec.
     pub drifted: bool,
-    /// True if the spec gave it the last time and no longer does, and it is cleared.
+    /// True if the spec gave the attribute the last time and no longer does, and the change clears it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unset: bool,
 }
 
-/// An object that changed outside.
+/// An object that changed outside Plumb.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drift {
-    /// Whose object.
+    /// The address of the object.
     pub address: Address,
-    /// What it was after the last run, secrets sealed.
+    /// The attributes of the object after the last run, secrets sealed.
     #[serde(with = "at_rest")]
     pub before: Attributes,
-    /// What it is now; none when it is gone.
+    /// The attributes of the object now, secrets sealed; none if it is gone.
     #[serde(with = "at_rest")]
     pub after: Option<Attributes>,
     /// The managed attributes that differ.
     pub attributes: Vec<Name>,
-    /// What to write into the spec to keep it as it now is: TOML, a line for each attribute of which a
-    /// line can say it.
+    /// The TOML text to write into the spec to keep the object as it now is: a line for each attribute that
+    /// one line can give. None if there is no such attribute.
     pub proposal: Option<String>,
-    /// The values that the spec gives the attributes that differ, secrets sealed. Not written: it is for who changes
-    /// the spec.
+    /// The values that the spec gives the attributes that differ, secrets sealed. Not written to a plan file:
+    /// only code that edits the spec needs them.
     #[serde(skip)]
     pub wanted: Attributes,
 }
 
-/// What becomes of an output.
+/// The planned effect on an output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutputChange {
-    /// What will be done.
+    /// The planned action.
     pub action: Action,
-    /// Its last value.
+    /// The last value of the output.
     #[serde(with = "at_rest")]
     pub before: Option<Value>,
-    /// Its next value, secrets sealed, with residuals.
+    /// The next value of the output, secrets sealed, with residuals.
     #[serde(with = "at_rest")]
     pub after: Option<Value>,
-    /// True if it is sensitive.
+    /// True if the output is sensitive.
     pub sensitive: bool,
-    /// The expression by which apply computes it when the plan cannot hold it. Not written, as with a change.
+    /// The expression by which apply computes the output when the plan cannot hold its value. Not written to
+    /// a plan file, like [`Change::secrets`].
     #[serde(skip)]
     pub secret: Option<Expr>,
-    /// The preconditions that the end of a run judges. Not written either.
+    /// The preconditions that the end of a run judges. Not written to a plan file.
     #[serde(skip)]
     pub conditions: Vec<OpenCondition>,
 }
@@ -496,55 +503,55 @@ impl std::fmt::Display for StepId {
 /// One step: at most one mutating call and at most one wait.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// Its name: its index in the program.
+    /// The name of the step, which is its index in the program.
     pub id: StepId,
-    /// What it does.
+    /// The operation that the step performs.
     pub operation: Operation,
-    /// Whose object.
+    /// The address of the object.
     pub address: Address,
-    /// The index in [`Plan::changes`] of the change that it belongs to.
+    /// The index in [`Plan::changes`] of the change that the step belongs to.
     pub change: usize,
-    /// The phase to perform; none for what only touches the state.
+    /// The phase to perform; none if the step touches only the state.
     pub phase: Option<PhaseRef>,
-    /// The object that it acts on, when that is not the one a step before it makes.
+    /// The object that the step acts on; none if an earlier step makes it.
     pub object: Option<ObjectId>,
-    /// For a create: whether the current object is put aside.
+    /// For a create: true if the current object is put aside.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub deposes: bool,
-    /// The steps that must have succeeded; each before this one.
+    /// The steps that must have succeeded before this one; all stand before it in the program.
     pub needs: Vec<StepId>,
 }
 
-/// A call of an earlier run whose end is not known.
+/// A call of an earlier run whose outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Doubt {
     /// The call.
     pub call: CallId,
-    /// Whose object.
+    /// The address of the object.
     pub address: Address,
-    /// What the call was to do.
+    /// The operation that the call was part of.
     pub operation: Operation,
-    /// Why its end is not known.
+    /// The reason that the outcome is unknown.
     pub reason: String,
-    /// True if another run is at it right now.
+    /// True if another run is performing the call right now.
     pub running: bool,
 }
 
 impl Plan {
-    /// The change of an address; not those of deposed objects.
+    /// Returns the change of an address, but not those of its deposed objects.
     pub fn change(&self, address: &Address) -> Option<&Change> {
         let key = (address, false);
         let index = self.changes.binary_search_by(|c| (&c.address, c.deposed).cmp(&key)).ok()?;
         self.changes.get(index)
     }
 
-    /// Returns true if it computes nothing any more: no call, and no change of an output.
+    /// Returns true if the plan computes nothing during apply: it has no step and no change of an output.
     pub fn computes_nothing(&self) -> bool {
         self.steps.is_empty() && self.outputs.values().all(|output| output.action == Action::NoOp)
     }
 
-    /// Returns true if nothing becomes different but what the state knows: no step, and no change of a resource
-    /// or an output. What it takes into the state ([`Plan::seen`]) does not count.
+    /// Returns true if a run of the plan would change nothing but the state's knowledge: the plan has no
+    /// step, and no change of a resource or an output. The records in [`Plan::seen`] do not count.
     pub fn is_empty(&self) -> bool {
         self.computes_nothing() && self.changes.iter().all(|change| change.action == Action::NoOp)
     }

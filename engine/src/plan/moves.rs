@@ -1,7 +1,7 @@
 //! Moves: the state with the addresses that the spec gives to its objects, before anything is decided.
 //!
-//! A move changes what a state calls an object, and no object. So whatever a plan is about, all moves are made, and
-//! everything after this pass knows the new addresses only.
+//! A move changes the address of an object in the state, and does not change the object. So every plan makes
+//! all moves, whatever it covers, and everything after this pass knows only the new addresses.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,14 +16,14 @@ use crate::state::Snapshot;
 /// The moves of objects that a state has under other addresses than the spec.
 #[derive(Clone, Debug, Default)]
 pub struct Moves {
-    /// The address that each object had, by the one that it gets.
+    /// The old address of each object that moves, by its new one.
     origins: BTreeMap<Address, Address>,
     /// The errors of moves that cannot be made.
     pub(in crate::plan) diagnostics: Diagnostics,
 }
 
 impl Moves {
-    /// Works out the moves of a spec in a state. One that was made before changes nothing.
+    /// Computes the moves of a spec in a state. A move that was made before changes nothing.
     pub fn new(config: &Config, snapshot: &Snapshot) -> Self {
         let mut moves = Self::default();
         if config.moves.is_empty() {
@@ -59,12 +59,12 @@ impl Moves {
         }
     }
 
-    /// Returns the address that an object had in the state; none for one that is not moved.
+    /// Returns the address that an object had in the state; none if it does not move.
     pub fn origin(&self, address: &Address) -> Option<&Address> {
         self.origins.get(address)
     }
 
-    /// The address that each object had, by the one that it gets.
+    /// Returns the old address of each object that moves, by its new one.
     pub fn origins(&self) -> &BTreeMap<Address, Address> {
         &self.origins
     }
@@ -81,7 +81,7 @@ impl Moves {
         Cow::Owned(renamed)
     }
 
-    /// The records that make the moves.
+    /// Returns the records that make the moves.
     pub(in crate::plan) fn records(&self) -> impl Iterator<Item = Record> {
         let moved =
             |(to, from): (&Address, &Address)| Record::Moved { from: from.clone(), to: to.clone() };
@@ -89,16 +89,16 @@ impl Moves {
     }
 }
 
-/// The addresses that stand for something: an object, or a call whose end is not known.
+/// Returns the addresses that have an object, or a call whose outcome is unknown.
 fn occupied(snapshot: &Snapshot) -> BTreeSet<&Address> {
     let called = snapshot.pending.values().map(|pending| &pending.started.address);
     snapshot.entries.keys().chain(called).collect()
 }
 
-/// The rules, found by the block that they begin at.
+/// The move rules, by the block that they start from.
 struct Rules<'c> {
     by_block: BTreeMap<Block, Vec<&'c MoveConfig>>,
-    /// Those of modules, and with `*`.
+    /// The rules of modules, and those with `*`.
     others: Vec<&'c MoveConfig>,
     count: usize,
 }
@@ -118,14 +118,14 @@ impl<'c> Rules<'c> {
                 None => rules.others.push(config),
             }
         }
-        // Of several that fit an address, the most exact one moves it.
+        // Of several rules that fit an address, the most exact one moves it.
         for alike in rules.by_block.values_mut().chain([&mut rules.others]) {
             alike.sort_by_key(|config| config.rule.from().generality());
         }
         rules
     }
 
-    /// The last address of a chain of moves.
+    /// Returns the last address of a chain of moves.
     fn destination(&self, address: &Address) -> Destination<'c> {
         let (mut at, mut last) = (None, None);
         for _ in 0..=self.count {

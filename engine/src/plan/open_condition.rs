@@ -1,4 +1,5 @@
-//! Conditions that a run has to judge: those that nobody knows while planning, and what an object turned out to be.
+//! Conditions that a run has to judge: those that are not known while planning, and those on the finished
+//! object.
 
 use crate::diagnostics::{Sources, Span};
 use crate::expression::Expr;
@@ -9,31 +10,32 @@ use crate::plan::Plan;
 pub enum When {
     /// Before the object of the change is made or changed: a step `require`.
     Before,
-    /// After that: a step `verify`.
+    /// After the object was made or changed: a step `verify`.
     After,
 }
 
 /// A condition that a run judges.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpenCondition {
-    /// The time.
+    /// The time at which the condition is judged.
     pub when: When,
     /// The kind, for people: `precondition`, `postcondition`, ``policy `x` ``.
     pub kind: String,
-    /// The condition, with what is known filled in.
+    /// The condition, with the known values filled in.
     pub condition: Expr,
-    /// The message, with what is known filled in.
+    /// The message, with the known values filled in.
     pub message: Expr,
     /// The place of the condition in the spec.
     pub span: Span,
-    /// The place, as people say it.
+    /// The place of the condition as people read it, such as `plumb.toml:12`; none if it was not computed.
     pub place: Option<String>,
-    /// True if it holds as far as the plan goes. It does not fail then because a secret in it is not known any more.
+    /// True if the condition holds by the values of the plan. It does not fail later because a secret in it
+    /// is no longer known.
     pub holds_so_far: bool,
 }
 
 impl OpenCondition {
-    /// Returns the kind and the place, as in `postcondition at plumb.toml:12`.
+    /// Returns the kind and the place, such as `postcondition at plumb.toml:12`.
     pub fn title(&self) -> String {
         match &self.place {
             Some(place) => format!("{} at {place}", self.kind),
@@ -43,7 +45,7 @@ impl OpenCondition {
 }
 
 impl Plan {
-    /// Notes the places of conditions as people say them: a run has no texts of the spec.
+    /// Adds the places as people read them: a run does not have the texts of the spec.
     #[must_use]
     pub fn with_places(mut self, sources: &Sources) -> Self {
         let changes = self.changes.iter_mut().flat_map(|change| &mut change.conditions);

@@ -1,4 +1,4 @@
-//! The passes of planning, in their order. Each is a function of the results of those before it.
+//! The passes of planning, in their order. Each pass is a function of the results of those before it.
 
 use crate::address::Name;
 use crate::diagnostics::Diagnostics;
@@ -19,12 +19,12 @@ use crate::plan::schedule::unused_secrets;
 use crate::plan::{Base, Plan, cost, diagnostics, lint, schedule};
 use crate::work::{InTurn, Workers};
 
-/// Makes the plan. With errors among the diagnostics it must not be applied.
+/// Makes the plan. A plan with errors among the diagnostics must not be applied.
 pub fn plan(input: &PlanInput<'_>) -> (Plan, Diagnostics) {
     plan_with(input, &InTurn)
 }
 
-/// Makes the plan, with workers to decide the instances.
+/// Makes the plan; the workers decide the instances.
 pub fn plan_with(input: &PlanInput<'_>, workers: &dyn Workers) -> (Plan, Diagnostics) {
     let mut found = Findings::default();
     found.diagnostics.extend(input.moves.diagnostics.clone());
@@ -37,7 +37,7 @@ pub fn plan_with(input: &PlanInput<'_>, workers: &dyn Workers) -> (Plan, Diagnos
     finish(&context, &evaluation, decisions, found, workers)
 }
 
-/// Decides every instance of the spec. A destroy wants none: only the spec's protections count.
+/// Decides every instance of the spec. A destroy wants none of them; only the protections of the spec count.
 fn decide_spec<'a>(
     context: &Context<'a>,
     workers: &dyn Workers,

@@ -1,8 +1,8 @@
-//! Which objects the expressions in a plan refer to.
+//! The objects that the expressions in a plan refer to.
 //!
-//! An instance is written `db.d["a"]`, and `db.d.a` where the evaluator took it out of all of them. `db.d` is an
-//! object, or with `for_each` all of its instances; so the same text may name an attribute of the one or an
-//! instance of the other, and only the objects that there are tell which.
+//! An instance is written `db.d["a"]`, and also `db.d.a` if the evaluator took it out of all instances.
+//! `db.d` is one object, or with `for_each` all of its instances; so the same text may name an attribute of
+//! the object or an instance. Only the objects that exist show which of the two it is.
 
 use std::collections::BTreeSet;
 
@@ -15,12 +15,12 @@ use crate::value::{Segment, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reference<'e> {
     pub(super) block: &'e Block,
-    /// The names that are written down behind the block: a key and an attribute, or an attribute.
+    /// The names that stand behind the block in the expression: a key and an attribute, or an attribute.
     pub(super) names: [Option<&'e Name>; 2],
 }
 
 impl Reference<'_> {
-    /// Returns true if it takes an attribute of an object, or all of the object.
+    /// Returns true if the reference may take the attribute of an object, or the whole object.
     pub(super) fn has(&self, address: &Address, attribute: &Name) -> bool {
         let [first, second] = self.names;
         let may_be = |written: Option<&Name>, name| written.is_none_or(|written| written == name);
@@ -37,7 +37,7 @@ pub(super) fn each_in<'e>(expr: &'e Expr, visit: &mut dyn FnMut(Reference<'e>)) 
     visit::resources(expr, &mut |block, names| visit(Reference { block, names }));
 }
 
-/// Calls `visit` for each reference in what is unknown in a value.
+/// Calls `visit` for each reference in the unknown parts of a value.
 pub(super) fn each<'v>(value: &'v Value, visit: &mut dyn FnMut(Reference<'v>)) {
     match value {
         Value::Unknown(unknown) => each_in(&unknown.residual, visit),
@@ -48,7 +48,7 @@ pub(super) fn each<'v>(value: &'v Value, visit: &mut dyn FnMut(Reference<'v>)) {
 }
 
 impl Plan {
-    /// The addresses of the plan that what is unknown in values refers to.
+    /// Returns the addresses of the plan that the unknown parts of values refer to.
     pub fn referred<'v>(&self, values: impl IntoIterator<Item = &'v Value>) -> BTreeSet<Address> {
         let mut addresses = BTreeSet::new();
         for value in values {
@@ -57,7 +57,7 @@ impl Plan {
         addresses
     }
 
-    /// Returns true if a reference may be to something that is a secret, as far as the plan knows its object.
+    /// Returns true if the value of a reference may be a secret, as far as the plan knows its object.
     pub(super) fn is_secret(&self, reference: Reference<'_>) -> bool {
         let mut addresses = BTreeSet::new();
         self.add_referred(reference, &mut addresses);

@@ -1,13 +1,13 @@
 //! Scheduling: changes become steps, one for each phase, in an order that can be run.
 //!
-//! The executor knows no "replace" and no dependency: it sees steps and what each needs. All
+//! The executor knows no "replace" and no dependency: it sees steps and the steps that each needs. All
 //! ordering is decided here:
 //! - an object is made or changed after those that it is made from (`edges`);
-//! - a delete comes after all that depended on its object let go of it (`delete_order`);
-//! - what must hold of an object is judged before it is made or changed, and afterwards (`lower`);
+//! - an object is deleted after all objects that depended on it let go of it (`delete_order`);
+//! - the conditions of an object are judged before it is made or changed, and afterwards (`lower`);
 //! - a unique name is taken after its holder gave it up (`edges`);
-//! - in a replace that creates first, dependants follow the new object before the old one goes;
-//!   one that is still used stays, for a later plan.
+//! - in a replace that creates first, dependants follow the new object before the old one goes; an old object
+//!   that is still used stays, for a later plan.
 
 mod cycles;
 mod delete_order;
@@ -50,8 +50,8 @@ pub(in crate::plan) fn steps(
     })
 }
 
-/// Sorts the nodes so that each comes after those that it needs, by address where there is a choice; or
-/// returns, for each node, true if it is stuck.
+/// Sorts the nodes so that each comes after those that it needs, by address if there is a choice. If some
+/// nodes wait for one another, returns true for each node that is stuck.
 fn order(graph: &StepGraph, drafts: &[Draft]) -> Result<Vec<Step>, Vec<bool>> {
     let mut open: Vec<usize> = graph.nodes.iter().map(|node| node.needs.len()).collect();
     let mut waiting: Vec<Vec<NodeId>> = vec![Vec::new(); graph.nodes.len()];

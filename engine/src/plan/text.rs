@@ -1,12 +1,12 @@
 //! The text of a program: `s1 = create value.b after s0`, a line for each step.
 //!
-//! The oracle of planner tests, and what `plan --steps` shows.
+//! Planner tests compare this text, and `plan --steps` shows it.
 
 use std::fmt::Write as _;
 
 use crate::plan::{Plan, Step};
 
-/// The steps as text.
+/// Returns the steps as text.
 pub fn steps(plan: &Plan) -> String {
     plan.steps.iter().fold(String::new(), |mut text, step| {
         let _infallible = writeln!(text, "{}", line(step));
@@ -14,7 +14,7 @@ pub fn steps(plan: &Plan) -> String {
     })
 }
 
-/// One step as text, without a line end.
+/// Returns one step as text, without a line end.
 pub fn line(step: &Step) -> String {
     let mut text = format!("{} = {} {}", step.id, step.operation.word(), step.address);
     if let (Some(object), true) = (&step.object, step.phase.is_some()) {

@@ -1,4 +1,4 @@
-//! References to phases of programs, as plans and journals name them.
+//! References to phases of programs, in the form that plans and journals store.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,26 +6,26 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProgramKind {
-    /// The programs that create.
+    /// The programs that create objects.
     Create,
-    /// The programs that update.
+    /// The programs that update objects.
     Update,
-    /// The programs that delete.
+    /// The programs that delete objects.
     Delete,
 }
 
 /// One phase of one program of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PhaseRef {
-    /// The list.
+    /// The list of programs.
     pub kind: ProgramKind,
-    /// The program, by its index in the list.
+    /// The index of the program in the list.
     pub program: usize,
-    /// The phase, by its index in the program.
+    /// The index of the phase in the program.
     pub phase: usize,
     /// The number of phases of the program.
     pub phases: usize,
-    /// The part of the phase that is its wait. `None` in older journals.
+    /// The place of the wait in the phase. `None` in older journals.
     #[serde(default, skip_serializing_if = "Wait::is_none")]
     pub wait: Wait,
 }
@@ -36,12 +36,12 @@ pub struct PhaseRef {
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Wait {
-    /// It has none: it is its call.
+    /// The phase has no wait: it is only a call.
     #[default]
     None,
-    /// It follows the call.
+    /// The wait follows the call.
     After,
-    /// It is all that is left: the call did its work in an earlier step.
+    /// Only the wait is left: the call took effect in an earlier step.
     Only,
 }
 
@@ -53,28 +53,28 @@ impl Wait {
 }
 
 impl PhaseRef {
-    /// A phase that waits for nothing.
+    /// Returns a phase without a wait.
     pub fn new(kind: ProgramKind, program: usize, phase: usize, phases: usize) -> Self {
         Self { kind, program, phase, phases, wait: Wait::None }
     }
 
-    /// The same phase once its call did its work, and its wait is left.
+    /// Returns the same phase for the case that its call took effect and only its wait is left.
     #[must_use]
     pub fn only_waiting(self) -> Self {
         Self { wait: Wait::Only, ..self }
     }
 
-    /// Returns true if it makes a call that changes something.
+    /// Returns true if the phase makes a call that changes something.
     pub fn calls(self) -> bool {
         self.wait != Wait::Only
     }
 
-    /// Returns true if its call makes the object: the first phase of a create.
+    /// Returns true if the call of the phase makes the object: the first phase of a create.
     pub fn makes(self) -> bool {
         self.kind == ProgramKind::Create && self.phase == 0 && self.calls()
     }
 
-    /// Returns true if this is the program's last phase.
+    /// Returns true if this is the last phase of the program.
     pub fn is_last(self) -> bool {
         self.phase + 1 == self.phases
     }

@@ -17,11 +17,11 @@ use crate::value::{Paths, Sealed, Value};
 pub struct ObjectId(pub Name);
 
 impl ObjectId {
-    /// The longest id that a person may give.
+    /// The longest id that a person may give, in bytes.
     const LENGTH_MAX: usize = 256;
 
-    /// Takes an id that a person typed. Providers encode it where it stands in an address. What a server may take
-    /// for a step to another address all the same is refused, with the reason.
+    /// Takes an id that a person typed. Providers encode an id in an address. An id that a server might still
+    /// read as a path to another address is refused, with the reason.
     pub fn typed(text: &str) -> Result<Self, &'static str> {
         if text.is_empty() {
             return Err("it is empty");
@@ -45,7 +45,8 @@ impl fmt::Display for ObjectId {
     }
 }
 
-/// The mark that makes a create ours: drawn at random, recorded first, sent as the object's first name.
+/// The mark by which Plumb recognises the object of its own create. It is drawn at random, recorded first,
+/// and sent as the object's first name.
 ///
 /// The text is `plumb-` and 26 letters and digits (128 bits).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -65,7 +66,7 @@ impl Nonce {
         Self(text.into())
     }
 
-    /// Another text of the same form, which was drawn for nothing: always the same one.
+    /// Returns another text of the same form that was drawn for no create; always the same text.
     #[must_use]
     pub fn another(&self) -> Self {
         let (start, drawn) = self.0.split_at_checked("plumb-".len()).unwrap_or(("", &self.0));
@@ -73,29 +74,29 @@ impl Nonce {
         Self(start.chars().chain(drawn.chars().map(turned)).collect::<String>().into())
     }
 
-    /// As much of a nonce as nobody else comes upon: 60 random bits, and what stands before them.
+    /// The length of the part of a nonce that identifies it: the prefix and 60 random bits.
     const TELLING: usize = 18;
 
-    /// Returns true if a listed name may be a nonce at all.
+    /// Returns true if a listed name may be a nonce.
     pub fn is_likely(name: &str) -> bool {
         name.get(.."plumb-".len()).is_some_and(|start| start.eq_ignore_ascii_case("plumb-"))
     }
 
-    /// Returns true if a listed name is this nonce, which makes its object ours: also where the API
-    /// changed its case, or cut it. A name that has more than that is a stranger's: people copy
+    /// Returns true if a listed name is this nonce, which proves that Plumb made the object. It is also the
+    /// nonce if the API changed its case, or cut it. A longer name belongs to another object: people copy
     /// objects, and consoles name a copy after the original.
     pub fn is(&self, name: &str) -> bool {
         let start = self.0.get(..name.len().max(Self::TELLING));
         start.is_some_and(|start| start.eq_ignore_ascii_case(name))
     }
 
-    /// Returns true if a name that is a secret, and known by its fingerprint, is this nonce.
+    /// Returns true if a secret name, which is known by its fingerprint, is this nonce.
     pub fn is_behind(&self, name: &Sealed, key: &SealKey) -> bool {
         name.fingerprint == Fingerprint::of(&Value::String(self.0.clone()), key)
     }
 
-    /// Returns true if a name was made from this nonce. That is no proof of whose an object is; it
-    /// tells only of one that is known to be ours whether it still bears its first name.
+    /// Returns true if a name was made from this nonce. This does not prove who made the object. For an
+    /// object that Plumb is known to have made, it shows that it still has its first name.
     pub fn is_in(&self, name: &str) -> bool {
         self.is(name) || name.to_ascii_lowercase().contains(&*self.0)
     }
@@ -107,30 +108,32 @@ impl fmt::Display for Nonce {
     }
 }
 
-/// An object that exists in an API because of us, as last seen.
+/// An object that Plumb made or took over, as last seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Object {
-    /// Its id.
+    /// The id of the object.
     pub id: ObjectId,
-    /// The progress of its operation.
+    /// The progress of the operation on the object.
     #[serde(default, skip_serializing_if = "Progress::is_ready")]
     pub progress: Progress,
-    /// Its attributes as last seen, secrets sealed.
+    /// The attributes as last seen, secrets sealed.
     pub attributes: Stored,
-    /// The attributes that the spec, or a default, gave: drift of others is nobody's concern.
+    /// The attributes that the spec, or a default, gave: differences in others are no drift.
     #[serde(default, skip_serializing_if = "Set::is_empty")]
     pub managed: Set<Name>,
     /// The places that hold secrets, beside those that the schema declares.
     #[serde(default, skip_serializing_if = "Paths::is_empty")]
     pub sensitive: Paths,
-    /// The time when a delete of it went out that nobody saw happen, in milliseconds since 1970. It may still
-    /// happen: should the object be gone one day, that is our doing.
+    /// The time when a delete was sent whose effect nobody saw, in milliseconds since 1970; none if there was
+    /// none. The delete may still happen: if the object is gone later, Plumb deleted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete_sent_ms: Option<u64>,
-    /// The fingerprints of what its triggers stood for, of those that have fired since and have not replaced it yet.
+    /// The fingerprints of the values of triggers from before they fired, for triggers whose replace is still
+    /// to come.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub made_with: BTreeMap<Name, Fingerprint>,
-    /// The inputs of its secret attributes that nobody can make again: see [`crate::plan::SecretInputs`].
+    /// The inputs of the secret attributes that no later run can compute again: see
+    /// [`crate::plan::SecretInputs`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub input_fingerprints: BTreeMap<Name, Fingerprint>,
 }
@@ -142,34 +145,34 @@ pub enum Progress {
     /// All phases are done.
     #[default]
     Ready,
-    /// Created, and not yet what it is to be.
+    /// The object is created, and its create is not finished.
     Created {
-        /// The program of the create, and how many of its phases are done.
+        /// The index of the program of the create.
         program: usize,
-        /// See `program`.
+        /// The number of its phases that are done.
         done: usize,
-        /// True if the call of the next phase did its work, so that only its wait is left.
+        /// True if the call of the next phase took effect, so that only its wait is left.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         called: bool,
-        /// The one-time name.
+        /// The one-time name of the create.
         nonce: Nonce,
     },
-    /// Its update has begun, and has more to it than a call whose effect shows.
+    /// An update of the object has begun. It has more than one call, or a wait.
     Updating {
-        /// The program of the update, and how many of its phases are done.
+        /// The index of the program of the update.
         program: usize,
-        /// See `program`.
+        /// The number of its phases that are done.
         done: usize,
-        /// True if the call of the next phase did its work, so that only its wait is left.
+        /// True if the call of the next phase took effect, so that only its wait is left.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         called: bool,
     },
-    /// Its delete has begun.
+    /// A delete of the object has begun.
     Deleting {
         /// The number of phases of the delete that are done.
         done: usize,
-        /// Its attributes before that, secrets sealed: what a drain changed is given back to an
-        /// object that the spec wants after all. None in older states.
+        /// The attributes from before the delete, secrets sealed: if the spec wants the object after all, an
+        /// update sets those back that a drain changed. None in older states.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<Box<Stored>>,
     },
@@ -185,9 +188,9 @@ impl Progress {
 /// The last value of an output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutputValue {
-    /// The value; sealed where it is sensitive.
+    /// The value; sealed if it is sensitive.
     pub value: Stored,
-    /// True if it is sensitive.
+    /// True if the output is sensitive.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sensitive: bool,
 }

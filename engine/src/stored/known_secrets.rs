@@ -1,6 +1,7 @@
-//! The secrets that a run knows in clear, and where they stand in what it sees: as a whole, or inside other texts.
+//! The secrets that a run knows in clear, and the places where they appear in observed values: as a whole
+//! text, or inside one.
 //!
-//! [`super::redact`] seals those that are found.
+//! [`super::redact`] seals these places.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -8,19 +9,20 @@ use std::sync::Arc;
 
 use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
 
-/// The fewest bytes of a text that is known again where it stands alone.
+/// The fewest bytes of a secret that is recognised as a whole text.
 const ALONE_MIN: usize = 4;
-/// The fewest bytes of one that is known again inside another text: `root` and `admin` are in many.
+/// The fewest bytes of a secret that is recognised inside another text: `root` and `admin` appear in many
+/// texts.
 const INSIDE_MIN: usize = 6;
-/// So few are looked for one by one.
+/// Up to this number, secrets are searched one by one.
 const FEW: usize = 16;
-/// A number of fewer bytes is a port or a size.
+/// The fewest bytes of a number that is recognised: a shorter one may be a port or a size.
 const NUMBER_MIN: usize = 8;
 
-/// The secrets that a run knows in clear. Nothing prints them.
+/// The secrets that a run knows in clear. They are never printed.
 #[derive(Clone, Default)]
 pub struct KnownSecrets {
-    /// Those that were known first. They may be many, and who knows a few more need not copy them.
+    /// The secrets that were known first. They may be many, and a copy with a few more shares them.
     first: Arc<Texts>,
     more: Texts,
 }
@@ -30,7 +32,7 @@ pub struct KnownSecrets {
 struct Texts(BTreeSet<Arc<str>>);
 
 impl KnownSecrets {
-    /// Those among these values, such as a run's variables.
+    /// Returns the secrets among these values, such as a run's variables.
     pub fn of<'a>(data: impl IntoIterator<Item = &'a Datum>) -> Self {
         let mut known = Self::default();
         for Datum { value, sensitive } in data {
@@ -48,7 +50,7 @@ impl KnownSecrets {
         }
     }
 
-    /// The same with those of attributes.
+    /// Returns the same secrets with those of attributes.
     #[must_use]
     pub fn with(&self, attributes: &Attributes, sensitive: &Paths) -> Self {
         let mut known = self.clone();
@@ -58,13 +60,13 @@ impl KnownSecrets {
         known
     }
 
-    /// Returns true if there is none.
+    /// Returns true if there is no secret.
     pub fn is_empty(&self) -> bool {
         self.first.0.is_empty() && self.more.0.is_empty()
     }
 
-    /// Returns where they stand in a value that is not sealed. What has one as the name of something is secret as a
-    /// whole, and so is a set with one in it.
+    /// Returns the places of the secrets in a value that is not sealed. If a key in a map is a secret, the
+    /// whole map is a place, and so is a set with a secret inside.
     pub fn places(&self, value: &Value) -> Paths {
         let mut places = Paths::none();
         if !self.is_empty() {
@@ -91,14 +93,14 @@ impl KnownSecrets {
         }
     }
 
-    /// Returns true if a text is or holds one of them.
+    /// Returns true if a text is a secret, or contains one.
     pub(super) fn are_in(&self, text: &str) -> bool {
         text.len() >= ALONE_MIN && (self.first.are_in(text) || self.more.are_in(text))
     }
 }
 
 impl Texts {
-    /// Adds those in a value that tell something.
+    /// Adds the texts in a value that are long and unusual enough to be recognised.
     fn add(&mut self, value: &Value) {
         match value {
             Value::String(text) if is_telling(text) => drop(self.0.insert(text.clone())),
@@ -123,8 +125,9 @@ impl Texts {
         starts.any(|(at, _)| self.begins(&text[at..]))
     }
 
-    /// Returns true if one of many is the beginning of a text, without a look at each: the last one that is not behind the
-    /// text in order is it, or begins as the text does for as long as any that is it.
+    /// Returns true if one of many secrets is the beginning of a text, without a look at each. The last
+    /// secret that sorts before the text is either that beginning, or shares with the text as many characters
+    /// as any such beginning has.
     fn begins(&self, text: &str) -> bool {
         let mut rest = text;
         while rest.len() >= INSIDE_MIN {
@@ -141,7 +144,7 @@ impl Texts {
     }
 }
 
-/// Returns true if a text tells something by itself, wherever it stands.
+/// Returns true if a text is long and unusual enough to be recognised in any place.
 pub(super) fn is_telling(text: &str) -> bool {
     let is_number = || text.len() < NUMBER_MIN && text.parse::<f64>().is_ok();
     let is_word = || matches!(&*text.to_ascii_lowercase(), "true" | "false" | "null" | "none");
@@ -159,7 +162,7 @@ mod tests {
         KnownSecrets { first, more: Texts::default() }
     }
 
-    /// As found by a look at each.
+    /// Searches the secrets one by one, for comparison.
     fn are_in(known: &KnownSecrets, text: &str) -> bool {
         let is = |secret: &Arc<str>| {
             **secret == *text || secret.len() >= INSIDE_MIN && text.contains(&**secret)
@@ -186,7 +189,7 @@ mod tests {
         }
     }
 
-    /// Each step of an apply knows a few more than the run.
+    /// A step of an apply adds a few secrets to those of the run without copying those.
     #[test]
     fn who_knows_more_copies_none() {
         let known = known(["hunter-two"]);
@@ -200,7 +203,7 @@ mod tests {
     }
 
     proptest! {
-        /// Many are found as few are.
+        /// The search among many secrets finds the same as the search one by one.
         #[test]
         fn what_is_found_does_not_depend_on_how_many_there_are(
             texts in prop::collection::btree_set("[abä]{4,9}", FEW + 1..60),

@@ -1,4 +1,4 @@
-//! Values that JSON can say, read and written without a tree of JSON between.
+//! Plain values, which JSON can express, read and written without a JSON tree in between.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::address::Name;
 use crate::value::Value;
 
-/// Returns true if a value is one that JSON can say and reading back gives again: nothing sealed,
-/// nothing unknown, no set.
+/// Returns true if JSON can express a value so that reading gives the same value: nothing sealed, nothing
+/// unknown, no set.
 pub(super) fn is_plain(value: &Value) -> bool {
     match value {
         Value::Set(_) | Value::Unknown(_) | Value::Sealed(_) => false,
@@ -20,12 +20,12 @@ pub(super) fn is_plain(value: &Value) -> bool {
     }
 }
 
-/// Writes it. What is no JSON is written as null.
+/// Writes a value. A part that JSON cannot express is written as null.
 pub(super) fn serialize<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
     Plain(value).serialize(serializer)
 }
 
-/// Reads it.
+/// Reads a value.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
     deserializer.deserialize_any(Reader)
 }

@@ -1,14 +1,14 @@
-//! Redaction of secrets that left their place: they are found by what they are.
+//! Redaction of secrets that left their place: they are recognised by their text.
 //!
-//! A spec says at which place of an object a secret stands, and the state records it. Another program that changes the
-//! object does not keep to it: it inserts an argument before the secret or renames a key, a server sorts a list
-//! or builds a text from it. So the [`SecretScanner`] seals the recorded places of what an API shows first, and then
-//! each text in it that is known to be secret: one whose fingerprint the state has for the object, and one that is or
-//! holds the clear text of a secret of this run. Where a secret left its place and is not found again, it may have
-//! been made into something else: new text of that attribute is sealed, too.
+//! A spec says in which place of an object a secret is, and the state records it. Another program that
+//! changes the object does not respect that: it inserts an argument before the secret or renames a key, or a
+//! server sorts a list or builds a text from it. So the [`SecretScanner`] first seals the recorded places of
+//! an observed object. Then it seals each text that is known to be secret: one whose fingerprint the state
+//! has for the object, and one that is or contains a secret that this run has in clear. If a secret left its
+//! place and is not found again, it may have been made into another text, so new text of that attribute is
+//! sealed, too.
 //!
-//! Numbers, and texts so short or so ordinary that they stand for other things as well, are secret
-//! only at their places.
+//! Numbers, and texts so short or common that they also mean other things, are secret only in their places.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ pub struct SecretScanner<'a> {
 }
 
 impl<'a> SecretScanner<'a> {
-    /// A scanner with the key of a state, and the secrets that the run knows.
+    /// Returns a scanner with the key of a state, and the secrets that the run knows.
     pub fn new(key: &'a SealKey, secrets: &'a KnownSecrets) -> Self {
         Self { key, secrets }
     }
@@ -41,14 +41,14 @@ impl<'a> SecretScanner<'a> {
         self.secrets
     }
 
-    /// Returns true if there is nothing to look for beyond the places of an object.
+    /// Returns true if there is nothing to search for outside the places of an object.
     fn knows_none(&self) -> bool {
         self.secrets.is_empty()
     }
 
-    /// Seals the attributes that were seen of an object, at its sensitive places and wherever else
-    /// a secret stands. `recorded` are its known attributes, sealed, the newest first: the first one
-    /// that has an attribute counts.
+    /// Seals the observed attributes of an object, at its sensitive places and wherever else a secret
+    /// appears. `recorded` are the known attributes, sealed, the newest first: for each attribute, the first
+    /// that has it counts.
     pub fn seal(&self, seen: &Attributes, places: &Paths, recorded: &[&Attributes]) -> Attributes {
         let sealed = seal_attributes(seen, places, self.key);
         let mut marks = BTreeSet::new();
@@ -68,12 +68,12 @@ impl<'a> SecretScanner<'a> {
         sealed.iter().map(seal).collect()
     }
 
-    /// Seals the secrets of the run wherever they stand in a value.
+    /// Seals the secrets of the run wherever they appear in a value.
     pub fn seal_value(&self, value: &Value) -> Value {
         self.seal_part_of(value, value)
     }
 
-    /// Seals them in a value of which a part is sealed already; `clear` is the value before that.
+    /// Seals the secrets in a value of which a part is sealed already; `clear` is the value before that.
     pub fn seal_part_of(&self, value: &Value, clear: &Value) -> Value {
         let is_secret = |text: &str, _| self.secrets.are_in(text);
         self.where_it_stands(value, clear, &is_secret).unwrap_or_else(|| value.clone())
@@ -107,9 +107,9 @@ impl<'a> SecretScanner<'a> {
             && marks.contains(&Fingerprint::of(&Value::string(text), self.key))
     }
 
-    /// The value with its secret texts sealed; none where it has none. A set that holds one is
-    /// sealed as a whole, as everywhere, and so is what has one as the name of something, because a
-    /// name cannot be sealed: then as it was in `clear`, before anything in it was sealed.
+    /// Returns the value with its secret texts sealed; none if it has no secret. A set that contains a secret
+    /// is sealed as a whole. A map with a secret key is sealed as a whole, too, because a key cannot be
+    /// sealed; then it is sealed as it was in `clear`, before anything in it was sealed.
     fn where_it_stands(
         &self,
         value: &Value,
@@ -157,14 +157,15 @@ impl<'a> SecretScanner<'a> {
     }
 }
 
-/// The role of a text.
+/// The way in which a text is looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stands {
     AsValue,
     AsName,
 }
 
-/// Seals the parts that are sealed in `like` at the same place: the same object, seen by a run that knew more secrets.
+/// Seals the parts that are sealed in `like` in the same place: the same object, seen by a run that knew more
+/// secrets.
 pub fn seal_like(value: &Value, like: &Value, key: &SealKey) -> Value {
     match (value, like) {
         (value, Value::Sealed(_)) => seal_part(value, key),
@@ -185,8 +186,8 @@ pub fn seal_like(value: &Value, like: &Value, key: &SealKey) -> Value {
     }
 }
 
-/// Returns true if something that was sealed inside an attribute is neither in it any more nor, by a key,
-/// replaced at its place.
+/// Returns true if a secret that was sealed inside an attribute is not in it any more and was not replaced
+/// under the same key.
 fn has_lost_one(was: &Value, now: &Value) -> bool {
     let mut found = BTreeSet::new();
     each_sealed(now, &mut Path::root(), &mut |_, mark| {
@@ -256,7 +257,7 @@ mod tests {
         SealKey::from_random([7; 32])
     }
 
-    /// Returns what rests of `live`, of an object that was recorded with the text in `[…]` sealed.
+    /// Returns the redacted form of `live`, an object that was recorded with the text in `[…]` sealed.
     fn rests(recorded: &serde_json::Value, live: &serde_json::Value, known: &[&str]) -> String {
         let key = key();
         let mut places = Paths::none();
@@ -267,11 +268,11 @@ mod tests {
         let known = KnownSecrets::of(&known);
         let live = attributes(live);
         let sealed = SecretScanner::new(&key, &known).seal(&live, &places, &[&was]);
-        // Whatever was sealed, the same object is still the same.
+        // Whatever was sealed, the object still agrees with itself.
         for (name, value) in &live {
             assert!(agree(value, &sealed[name], &key), "{name}: {:?}", sealed[name]);
         }
-        // And what is sealed once stays so.
+        // A value that is sealed once stays sealed.
         let again =
             SecretScanner::new(&key, &KnownSecrets::default()).seal(&live, &places, &[&sealed]);
         assert_eq!(format!("{again:?}"), format!("{sealed:?}"));
@@ -300,7 +301,7 @@ mod tests {
         })
     }
 
-    /// The object, with some of it changed by somebody.
+    /// Returns the object with some changes made outside Plumb.
     fn with(changes: &serde_json::Value) -> serde_json::Value {
         let mut live = recorded();
         for (name, value) in changes.as_object().unwrap() {
@@ -323,7 +324,7 @@ mod tests {
             json!({"rows": [{"k": "B", "v": "2"}, {"k": "TOKEN", "v": SECRET}]}),
             json!({"image": SECRET}),
         ] {
-            // By its fingerprint alone, and by its text.
+            // The text is found by its fingerprint alone, and also by its clear text.
             for known in [&[][..], &[SECRET]] {
                 let text = rests(&recorded(), &with(&changes), known);
                 assert!(!text.contains(SECRET), "{changes} {known:?}: {text}");
@@ -343,7 +344,8 @@ mod tests {
         assert!(!text.contains(SECRET), "{text}");
     }
 
-    /// The text that replaced it may be made of it, or be the next one.
+    /// If an attribute lost its secret, its new text is sealed, because it may be made of the secret, or be
+    /// the next one.
     #[test]
     fn of_an_attribute_that_lost_its_secret_nothing_new_is_shown() {
         let next = "next-secret";
@@ -353,7 +355,7 @@ mod tests {
             assert!(!text.contains(next), "{changes}: {text}");
             assert!(text.contains("sleep") && text.contains("img:1"), "{text}");
         }
-        // One that was replaced under its key did not move.
+        // A secret that was replaced under its key did not move.
         let env = json!({"A": "1", "TOKEN": next, "B": "a new one"});
         let text = rests(&recorded(), &with(&json!({"env": env})), &[]);
         assert!(!text.contains(next) && text.contains("a new one"), "{text}");

@@ -1,4 +1,5 @@
-//! Finds secrets, of which there are fingerprints only, in the words of others: of a page, a worker, an API.
+//! The search for secrets, of which only fingerprints are known, in the texts of others: of a page, a worker,
+//! an API.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +8,9 @@ use super::known_secrets::is_telling;
 use crate::digest::{Fingerprint, SealKey};
 use crate::value::Value;
 
-/// The most words of a text that are looked at.
+/// The most words of a text that are checked.
 const WORDS_MAX: usize = 20_000;
-/// The places at which a word may end that is a text of its own: the more of these part a text, the smaller its words.
+/// The characters that end a word, for three passes: the more of them, the smaller the words.
 const ENDS: [&str; 3] = ["", "\"'`<>()[]{},;", "\"'`<>()[]{},;=:&?/|"];
 
 /// The fingerprints of secrets.
@@ -17,13 +18,13 @@ const ENDS: [&str; 3] = ["", "\"'`<>()[]{},;", "\"'`<>()[]{},;=:&?/|"];
 pub struct SecretFingerprints(BTreeSet<Fingerprint>);
 
 impl SecretFingerprints {
-    /// Adds what is sealed in a value at rest.
+    /// Adds the sealed parts of a value at rest.
     pub fn add(&mut self, stored: &Stored) {
         self.0.extend(stored.sealed.iter().map(|sealed| sealed.fingerprint.clone()));
     }
 
-    /// The words of a text that are one of the secrets; the text itself may be one. So short and so ordinary
-    /// ones as mean other things as well are none.
+    /// Returns the words of a text that are secrets; one of them may be the whole text. Words so short or
+    /// common that they also mean other things are left out.
     pub fn words<'t>(&self, text: &'t str, key: &SealKey) -> BTreeSet<&'t str> {
         if self.0.is_empty() {
             return BTreeSet::new();

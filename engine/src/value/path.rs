@@ -1,4 +1,4 @@
-//! Places inside values, and sets of them: where a value is sensitive.
+//! Places inside values, and sets of places, which say where a value is sensitive.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -59,8 +59,8 @@ impl Path {
         other.0.starts_with(&self.0)
     }
 
-    /// This place in `value`, or the outermost set that it is in: what a set holds is sorted, so an item
-    /// stands elsewhere as soon as another comes or goes.
+    /// Returns this place in `value`, or the outermost set around it: the items of a set are sorted, so an
+    /// item moves as soon as another one comes or goes.
     #[must_use]
     pub fn around_sets(&self, value: &Value) -> Path {
         let mut part = value;
@@ -78,8 +78,8 @@ impl Path {
 }
 
 impl Path {
-    /// This place in `value`, or the outermost part around it that is no map: an item of a list stands elsewhere as
-    /// soon as another comes or goes, and a value of another shape has no such place.
+    /// Returns this place in `value`, or the outermost part around it that is not a map: an item of a list
+    /// moves as soon as another one comes or goes, and a value of another shape has no such place.
     #[must_use]
     pub fn around_lists(&self, value: &Value) -> Path {
         let mut part = value;
@@ -113,8 +113,9 @@ impl fmt::Display for Path {
 
 /// The sensitive places of a value, none inside another.
 ///
-/// In their order a place comes right before what is inside it. So the last place up to some other one is around
-/// that, if any is, and those inside it come right after: nothing here looks at all of them.
+/// In sorted order a place comes right before the places inside it. So the last place up to some other place
+/// is the one around it, if there is one, and the places inside it come right after it. No operation here has
+/// to look at all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "BTreeSet<Path>", into = "BTreeSet<Path>")]
 pub struct Paths(BTreeSet<Path>);
@@ -130,17 +131,17 @@ impl Paths {
         Self(BTreeSet::from([Path::root()]))
     }
 
-    /// Returns true if there is none.
+    /// Returns true if there is no place.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns true if the place, or one around it, is among them.
+    /// Returns true if the place, or one around it, is in the set.
     pub fn covers(&self, path: &Path) -> bool {
         self.0.range(..=path).next_back().is_some_and(|own| own.covers(path))
     }
 
-    /// Returns true if the place, one around it or one inside it is among them.
+    /// Returns true if the place, one around it or one inside it is in the set.
     pub fn touches(&self, path: &Path) -> bool {
         self.covers(path) || self.0.range(path..).next().is_some_and(|own| path.covers(own))
     }
@@ -165,7 +166,7 @@ impl Paths {
         }
     }
 
-    /// The places inside the part at `segment`, seen from there.
+    /// Returns the places inside the part at `segment`, relative to that part.
     #[must_use]
     pub fn inside(&self, segment: &Segment) -> Paths {
         if self.0.first().is_some_and(|first| first.0.is_empty()) {
@@ -179,13 +180,14 @@ impl Paths {
         Paths(inside.map(|own| Path(own.0[1..].to_vec())).collect())
     }
 
-    /// The same places in `value`, where those in a set are all of the set.
+    /// Returns the same places in `value`, with each place inside a set widened to the whole set.
     #[must_use]
     pub fn around_sets(&self, value: &Value) -> Paths {
         self.0.iter().map(|path| path.around_sets(value)).collect()
     }
 
-    /// The same places in `value`, where those in a list, or in what is no map, are all of it.
+    /// Returns the same places in `value`, with each place inside a list, or inside a part that is no map,
+    /// widened to that whole part.
     #[must_use]
     pub fn around_lists(&self, value: &Value) -> Paths {
         self.0.iter().map(|path| path.around_lists(value)).collect()
@@ -234,7 +236,7 @@ mod tests {
         assert!(paths.touches(&Path::root()));
     }
 
-    /// All places of up to two steps, among keys and indices that sort before and after one another.
+    /// Returns all places of up to two steps, with keys and indices that sort before and after one another.
     fn places() -> Vec<Path> {
         let steps = || [0.into(), 1.into(), Name::from("a").into(), Name::from("ab").into()];
         let one = steps().into_iter().map(|step: Segment| Path(vec![step]));

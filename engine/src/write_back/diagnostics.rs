@@ -1,4 +1,4 @@
-//! The reasons why a change outside is not written back, one constructor each.
+//! The diagnostics about changes outside Plumb that are not written back, one constructor each.
 
 use super::origins::Origin;
 use crate::address::{Address, Name};
@@ -6,7 +6,7 @@ use crate::config::written;
 use crate::diagnostics::{Diagnostic, Span};
 use crate::value::{Path, Value};
 
-/// The longest value that a message shows.
+/// The longest value that a message shows, in characters.
 const LENGTH_MAX: usize = 120;
 
 fn stays(address: &Address, name: &str, why: &str, at: Span) -> Diagnostic {
@@ -23,7 +23,7 @@ fn it(value: &Value) -> String {
     }
 }
 
-/// An object that is gone.
+/// Returns the diagnostic about an object that is gone.
 pub(super) fn gone(address: &Address, header: Span) -> Diagnostic {
     let what = match &address.key {
         None => format!("remove the block of {address}"),
@@ -35,19 +35,19 @@ pub(super) fn gone(address: &Address, header: Span) -> Diagnostic {
         .help(format!("{what} to accept that; the next apply makes the object anew otherwise"))
 }
 
-/// A secret that changed outside.
+/// Returns the diagnostic about a secret that changed outside Plumb.
 pub(super) fn secret(address: &Address, name: &str, at: Span) -> Diagnostic {
     stays(address, name, "it is sensitive", at)
         .help("give the variable that it comes from the new value")
 }
 
-/// An attribute that several instances share, of which not all have one value.
+/// Returns the diagnostic about an attribute that several instances share and whose values differ.
 pub(super) fn shared(address: &Address, name: &str, instances: usize, at: Span) -> Diagnostic {
     stays(address, name, &format!("it is written once for {instances} instances, which differ"), at)
         .help("make it a part of the values of `for_each`, or let it follow from `each.key`")
 }
 
-/// An attribute in a module.
+/// Returns the diagnostic about an attribute in a module.
 pub(super) fn in_module(
     address: &Address,
     (name, live): (&Name, &Value),
@@ -59,13 +59,13 @@ pub(super) fn in_module(
         .help(format!("let it be {} in {file}, or make it an input of the module", it(live)))
 }
 
-/// A value that is gone, of an attribute that must have one.
+/// Returns the diagnostic about a required attribute whose value is gone.
 pub(super) fn no_value(address: &Address, name: &str, at: Span) -> Diagnostic {
     stays(address, name, "the object has no value of it, and the spec must give one", at)
         .help("the next apply sets it again")
 }
 
-/// An attribute that the spec and somebody outside gave new values.
+/// Returns the diagnostic about an attribute that both the spec and somebody outside Plumb changed.
 pub(super) fn changed_twice(
     address: &Address,
     (name, live): (&Name, &Value),
@@ -77,7 +77,7 @@ pub(super) fn changed_twice(
     ))
 }
 
-/// A text that this command cannot change.
+/// Returns the diagnostic about a text that this command cannot change.
 pub(super) fn not_editable(
     address: &Address,
     (name, live): (&Name, &Value),
@@ -87,7 +87,7 @@ pub(super) fn not_editable(
         .help(format!("let it be {}", it(live)))
 }
 
-/// A value that an expression makes.
+/// Returns the diagnostic about a value that an expression makes.
 pub(super) fn made_by_expression(
     (address, name): (&Address, &Name),
     (path, live): (&Path, &Value),

@@ -1,4 +1,4 @@
-//! Edits of a TOML document that leave everything else of it as it is.
+//! Edits of a TOML document that leave the rest of it as it is.
 
 use toml_edit::{Array, DocumentMut, Item, TableLike, Value as TomlValue};
 
@@ -7,7 +7,7 @@ use crate::address::{Block, Name};
 use crate::config::written;
 use crate::value::{Segment, Value};
 
-/// Applies edits to an attribute of a block; none where the text says it in a way that cannot be edited.
+/// Applies edits to an attribute of a block; returns none if the text has a form that cannot be edited.
 pub(super) fn edit(
     document: &mut DocumentMut,
     block: &Block,
@@ -79,7 +79,7 @@ fn replace(item: &mut Item, edit: &Edit) -> Option<()> {
     }
 }
 
-/// Puts a value in the place of another; the comment and the blanks around that one stay.
+/// Replaces a value; the comment and the blanks around it stay.
 fn put(item: &mut Item, value: &Value) -> Option<()> {
     let mut new = toml(value)?;
     let old = item.as_value()?;
@@ -113,7 +113,7 @@ fn last_value(table: &mut dyn TableLike) -> Option<&mut TomlValue> {
     table.iter_mut().last().and_then(|(_, item)| item.as_value_mut())
 }
 
-/// Makes an array hold other items: those that stay keep their places, comments and line breaks.
+/// Gives an array other items: those that remain keep their places, comments and line breaks.
 fn set_items(array: &mut Array, items: &[Value]) -> Option<()> {
     let new: Vec<TomlValue> = items.iter().map(toml).collect::<Option<_>>()?;
     let text = |value: &TomlValue| bare(value).to_string();
@@ -152,7 +152,7 @@ fn set_items(array: &mut Array, items: &[Value]) -> Option<()> {
     Some(())
 }
 
-/// Inserts an item as its neighbours stand: on a line of its own where they do.
+/// Inserts an item in the layout of its neighbours: on a line of its own if they have one each.
 fn insert(array: &mut Array, at: usize, mut value: TomlValue) {
     let prefix = |value: &TomlValue| {
         let prefix = value.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default();

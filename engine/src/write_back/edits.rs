@@ -1,4 +1,4 @@
-//! The parts of an attribute's value that are to say something else, and those that an expression makes.
+//! The parts of an attribute's value that are to change in the text, and those that an expression makes.
 
 use crate::address::Name;
 use crate::expression::{Expr, Kind};
@@ -7,15 +7,15 @@ use crate::value::{Path, Value};
 /// A change of a plain value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Edit {
-    /// It is this one, whatever was there.
+    /// Sets this value, whatever was there.
     Put(Value),
-    /// It is a list, or a set, of these.
+    /// Sets these items of a list or a set.
     Items(Vec<Value>),
-    /// It is taken out.
+    /// Removes the value.
     Remove,
 }
 
-/// A part that an expression makes, and that is otherwise in the object.
+/// A part that an expression makes, and that has another value in the object.
 #[derive(Debug)]
 pub(super) struct Made<'e> {
     /// The expression.
@@ -36,14 +36,14 @@ pub(super) struct Edits<'e> {
 }
 
 impl<'e> Edits<'e> {
-    /// Compares the value that an expression gives with the live one.
+    /// Returns the edits that turn the value that an expression gives into the live one.
     pub(super) fn of(expr: &'e Expr, wanted: &Value, live: &Value) -> Self {
         let mut edits = Self::default();
         edits.compare(expr, wanted, live, &Path::root());
         edits
     }
 
-    /// Returns true if there is nothing to edit, whatever stays.
+    /// Returns true if there is nothing to edit. Parts that an expression makes do not count.
     pub(super) fn is_empty(&self) -> bool {
         self.edits.is_empty()
     }
@@ -112,7 +112,7 @@ impl<'e> Edits<'e> {
     }
 }
 
-/// The members of a set in the order in which a text has them, the new ones behind.
+/// Returns the members of a set in the order of the text, the new ones at the end.
 fn in_order_of(items: &[Expr], members: &[Value]) -> Vec<Value> {
     let literal = |item: &Expr| match &item.kind {
         Kind::Literal(value) => Some(value.clone()),
@@ -130,7 +130,7 @@ fn is_text(expr: &Expr) -> bool {
     matches!(&expr.kind, Kind::Literal(Value::String(_)))
 }
 
-/// Returns true if nothing in a value is computed.
+/// Returns true if no part of a value is computed.
 fn is_plain(expr: &Expr) -> bool {
     match &expr.kind {
         Kind::Literal(_) => true,

@@ -1,7 +1,8 @@
-//! Drift into code: changes outside that somebody accepts are written back into the spec.
+//! Drift into code: accepted changes from outside Plumb are written back into the spec.
 //!
-//! Text to text: comments, order and expressions stay, and only the plain values that differ are written anew. A value
-//! that an expression makes stays as it is, and a diagnostic says what to change instead.
+//! Text goes in, and text comes out. Comments, order and expressions stay; only the plain values that differ
+//! are written anew. A value that an expression makes stays as it is, and a diagnostic says what to change
+//! instead.
 
 mod diagnostics;
 mod document;
@@ -21,12 +22,12 @@ use crate::plan::{Change, Drift, Plan};
 use crate::schema::{Attribute, Presence};
 use crate::value::{Path, Value};
 
-/// The outcome of writing changes back.
+/// The result of writing changes back.
 #[derive(Debug, Default)]
 pub struct WriteBack {
     /// The attributes that are written, by block and name.
     pub written: Vec<Written>,
-    /// Reasons why the rest stays as it is, each with its place and what to do.
+    /// The diagnostics about changes that were not written, each with its place and advice.
     pub kept: Diagnostics,
     /// The new texts of the files that change.
     pub files: BTreeMap<FileId, String>,
@@ -35,19 +36,19 @@ pub struct WriteBack {
 /// An attribute that is written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written {
-    /// The block that says it.
+    /// The block that gives the attribute.
     pub block: Block,
     /// The attribute.
     pub attribute: Name,
     /// Its file.
     pub file: FileId,
-    /// Its line in the new text, from 1; that of its block where it is taken out.
+    /// The line in the new text, from 1; the line of the block if the attribute was removed.
     pub line: usize,
-    /// Its value as TOML; none where it is taken out.
+    /// The new value as TOML; none if the attribute was removed.
     pub value: Option<String>,
 }
 
-/// Writes the drift of a plan into the texts of its spec, as far as plain values make it.
+/// Writes the drift of a plan into the texts of its spec, as far as the spec gives plain values.
 pub fn write_back(config: &Config, sources: &Sources, plan: &Plan) -> WriteBack {
     let mut writer = Writer { config, sources, documents: BTreeMap::new(), done: Vec::new() };
     let mut kept = Diagnostics::new();
@@ -73,7 +74,7 @@ pub fn write_back(config: &Config, sources: &Sources, plan: &Plan) -> WriteBack 
     writer.finish(kept)
 }
 
-/// The changes of the instances of some blocks.
+/// Returns the changes of the instances of some blocks.
 fn instances<'p>(
     plan: &'p Plan,
     blocks: &BTreeSet<&Block>,
@@ -87,7 +88,7 @@ fn instances<'p>(
     instances
 }
 
-/// An attribute of a block that some of its instances have otherwise.
+/// An attribute of a block that has drifted at some of its instances.
 struct Case<'a> {
     resource: &'a ResourceConfig,
     attribute: &'a Attribute,
@@ -98,7 +99,7 @@ struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// The address of the first instance that differs.
+    /// Returns the address of the first instance that differs.
     fn address(&self) -> &'a Address {
         &self.drifts[0].address
     }
@@ -107,7 +108,8 @@ impl<'a> Case<'a> {
         self.resource.attributes.get(self.name)
     }
 
-    /// The live value, the same of all instances; none where they differ, because one line says it for all.
+    /// Returns the live value if all instances have the same one; else none, because one line gives it for
+    /// all.
     fn live(&self) -> Option<&'a Value> {
         let live = self.drifts[0].after.as_ref().map(|after| or_null(after.get(self.name)))?;
         let drifts = self.drifts.iter().map(|drift| drift.after.as_ref());
@@ -116,7 +118,7 @@ impl<'a> Case<'a> {
         lives.all(|other| or_null(other).same(live)).then_some(live)
     }
 
-    /// The values of the spec, of the last run and of the object, for each instance that differs.
+    /// Returns the values of the spec, of the last run and of the object, for each instance that differs.
     fn values(&self) -> impl Iterator<Item = (&'a Value, &'a Value, &'a Value)> {
         let name = self.name;
         self.drifts.iter().map(move |drift| {
@@ -125,7 +127,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The edits of an attribute that the spec is silent about.
+    /// Returns the edits of an attribute that the spec does not give.
     fn new_attribute(&self) -> Edits<'a> {
         let mut edits = Edits::default();
         let differs = |(wanted, _, live): &(&Value, &Value, &Value)| !wanted.same(live);
@@ -142,13 +144,13 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The value of an attribute that is not there.
+/// Returns the value of an attribute, or null if there is none.
 fn or_null(value: Option<&Value>) -> &Value {
     static NULL: Value = Value::Null;
     value.unwrap_or(&NULL)
 }
 
-/// The texts that are written.
+/// The texts that are being written.
 struct Writer<'a> {
     config: &'a Config,
     sources: &'a Sources,
@@ -158,7 +160,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Writes one attribute, or says why it stays as it is.
+    /// Writes one attribute, or reports the reason that it stays as it is.
     fn attribute(&mut self, case: &Case<'a>, kept: &mut Diagnostics) {
         let (address, name, place) = (case.address(), case.name, case.item());
         let span = place.map_or(case.resource.header, |item| item.value.span);
@@ -178,7 +180,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes the edits of an attribute into the text; returns its new value, or the reason against it.
+    /// Writes the edits of an attribute into the text; returns its new value, or the reason that they were
+    /// not written.
     fn write(
         &mut self,
         case: &Case<'a>,
@@ -204,7 +207,7 @@ impl<'a> Writer<'a> {
         edited.map(|()| live).ok_or_else(not_editable)
     }
 
-    /// The edits of an attribute that the spec has; says which parts of it an expression makes.
+    /// Returns the edits of an attribute that the spec gives; reports the parts that an expression makes.
     fn edits(&self, case: &Case<'a>, item: &'a Item, kept: &mut Diagnostics) -> Edits<'a> {
         let mut all = Edits::default();
         for (drift, (wanted, _, live)) in case.drifts.iter().zip(case.values()) {
@@ -228,14 +231,14 @@ impl<'a> Writer<'a> {
             self.documents.insert(file, document);
         }
         let document = self.documents.get_mut(&file)?;
-        // What is edited in part only is not kept.
+        // An attribute of which only some edits succeed is not written.
         let mut edited = document.clone();
         document::edit(&mut edited, &resource.block, name, edits)?;
         *document = edited;
         Some(())
     }
 
-    /// The result: the new texts, read back.
+    /// Returns the result: the new texts, read back.
     fn finish(self, kept: Diagnostics) -> WriteBack {
         let mut back = WriteBack { kept, ..WriteBack::default() };
         for (file, document) in self.documents {

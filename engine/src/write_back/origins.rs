@@ -1,4 +1,4 @@
-//! The places that an expression takes its value from.
+//! The origins of a value: the places that an expression takes it from.
 
 use crate::config::{Config, ResourceConfig, SpecExpr};
 use crate::diagnostics::Span;
@@ -11,13 +11,14 @@ const STEPS_MAX: usize = 32;
 /// A place that a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
-    /// Its name, such as "variable `env`".
+    /// The name of the place, such as "variable `env`".
     pub(super) name: String,
-    /// The place that declares it.
+    /// The place of the declaration; none if there is none.
     pub(super) span: Option<Span>,
 }
 
-/// The variables, local values, `for_each` and resources that an expression is made from, the direct ones first.
+/// Returns the variables, local values, `for_each` and resources that an expression is made from, the direct
+/// ones first.
 pub(super) fn origins(
     config: &Config,
     resource: &ResourceConfig,
@@ -38,7 +39,7 @@ pub(super) fn origins(
     found
 }
 
-/// The origin that a root names, with the expression that makes it.
+/// Returns the origin that a root names, with the expression that makes it.
 fn origin<'c>(
     config: &'c Config,
     resource: &'c ResourceConfig,

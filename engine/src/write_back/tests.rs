@@ -1,4 +1,4 @@
-//! A spec and what changed outside in, the new text and what stays out.
+//! Tests of writing back: a spec and changes from outside go in, the new text and the diagnostics come out.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::expression::Kind;
 use crate::stored::from_json;
 use crate::value::Attributes;
 
-/// The attributes of JSON text, in the types of `box`.
+/// Returns the attributes of a JSON text, in the types of `box`.
 fn attributes(json: &str) -> Attributes {
     let json: serde_json::Value = serde_json::from_str(json).unwrap();
     let schema = schema();
@@ -20,7 +20,7 @@ fn attributes(json: &str) -> Attributes {
     json.as_object().unwrap().iter().map(typed).collect()
 }
 
-/// Writes back what `was → is` of each address says, and returns the changed lines and what is said.
+/// Writes back the change `was → is` of each address; returns the changed lines and the diagnostics.
 fn write(spec: &str, drifted: &[(&str, &str, &str)]) -> String {
     let (sources, files) = sources(spec);
     let (document, found) = parse::parse(&sources, &files);
@@ -60,7 +60,7 @@ fn write(spec: &str, drifted: &[(&str, &str, &str)]) -> String {
     said + &lines(&sources, &back.kept)
 }
 
-/// The lines of a text that are not in the other, behind `-` and `+`.
+/// Returns the lines of a text that are not in the other, marked with `-` and `+`.
 fn similar_lines(old: &str, new: &str) -> String {
     let missing = |a: &str, b: &str, mark: &str| -> String {
         let b: Vec<&str> = b.lines().collect();
@@ -198,7 +198,7 @@ fn attributes_come_and_go() {
 fn a_value_that_the_spec_changed_too_is_left_to_a_person() {
     let spec = SPEC.replace("1_0", "20");
     let said = write(&spec, &[("box.a", r#"{"size": 10}"#, r#"{"size": 30}"#)]);
-    // The last run had 10, so the value of the spec is no longer the one that drifted.
+    // The last run had 10, so the spec changed the value, too.
     insta::assert_snapshot!(said, @r#"plumb.toml:11:8 warning: `size` of box.a stays in the spec as it is: the spec gives it another value than the last run had [20] | write `30` to keep what is live; the next apply sets the spec's value"#);
 }
 

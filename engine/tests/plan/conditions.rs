@@ -1,4 +1,5 @@
-//! Preconditions and postconditions while planning: what is judged at once, and which steps judge the rest.
+//! Preconditions and postconditions while planning: the ones that planning judges, and the steps that judge
+//! the others.
 
 use crate::world::{World, check, check_destroy};
 
@@ -9,12 +10,12 @@ size = 100
 zone = "eu"
 "#;
 
-/// The disk with one condition.
+/// Returns the disk with one condition.
 fn disk(kind: &str, condition: &str) -> String {
     format!("{DISK}lifecycle = {{ {kind} = {{ condition = '{condition}', message = \"No.\" }} }}\n")
 }
 
-/// A unit that uses the disk, with one condition.
+/// Returns a unit that uses the disk, with one condition.
 fn unit(kind: &str, condition: &str) -> String {
     format!(
         "{DISK}\n[resource.unit.u]\nname = \"u\"\ndisk_id = \"${{disk.d.id}}\"\nworkers = 1\n\
@@ -154,7 +155,7 @@ fn a_condition_that_cannot_be_computed_is_an_error() {
     assert!(text.contains("error:6: expression cannot be evaluated"), "{text}");
 }
 
-/// Two disks, and a policy.
+/// Returns two disks and a policy.
 fn policed(policy: &str) -> String {
     format!(
         "{DISK}\n[resource.disk.e]\nname = \"e\"\nsize = 50\nzone = \"eu\"\n[policy.p]\n{policy}\n"

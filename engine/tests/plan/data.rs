@@ -6,7 +6,7 @@ use engine::value::Value;
 
 use crate::world::{World, check, check_destroy};
 
-/// Three disks that others made.
+/// Returns a world with three disks that others made.
 fn world() -> World {
     let mut world = World::new();
     for (id, size, zone) in [("d1", 10, "eu"), ("d2", 20, "eu"), ("d3", 20, "us")] {
@@ -185,7 +185,7 @@ fn what_is_not_known_yet_is_refused() {
     let spec = "[resource.disk.own]\nname = \"x\"\nsize = 1\nzone = \"eu\"\n[data.disk.d]\nname = \"d1\"\ndepends_on = [\"disk.own\"]\n";
     let said = world().said(spec);
     assert!(said.contains("it comes after disk.own, which this plan changes"), "{said}");
-    // Once it is there, it is looked up.
+    // Once the object exists, it is looked up.
     let mut done = world();
     done.apply(&spec.replace("[data.disk.d]\nname = \"d1\"\ndepends_on = [\"disk.own\"]\n", ""));
     check(&done, spec, "");
@@ -214,7 +214,7 @@ fn secrets_of_what_is_looked_up_cannot_be_sent() {
         lacks,
         "the value of `data.unit.d.secret` is not available, and `secret` cannot be sent without it"
     );
-    // What is beside it is no secret.
+    // The other attributes of the object are not secret.
     let spec = "[variable.s]\ntype = \"string\"\nsensitive = true\n[data.unit.d]\nname = \"u1\"\n[resource.unit.u]\nname = \"x\"\nsecret = \"${var.s}-${data.unit.d.id}\"\n";
     world.variables.insert("s".to_owned(), "hunter3".to_owned());
     assert_eq!(world.lacks(spec), "");

@@ -1,4 +1,4 @@
-//! Values that differ in form alone.
+//! Values that differ only in form.
 
 use engine::value::Value;
 

@@ -1,4 +1,4 @@
-//! `[[import]]` by name: from what is live to a plan.
+//! `[[import]]` by name: from the live objects to a plan.
 
 use engine::plan::input::Observed;
 use engine::state::ObjectId;
@@ -16,7 +16,7 @@ to = "disk.d"
 name = "d"
 "#;
 
-/// A world in which disks of these ids are called `d`.
+/// Returns a world in which disks with these ids have the name `d`.
 fn world(ids: &[&str]) -> World {
     let mut world = World::new();
     for id in ids {
@@ -56,13 +56,14 @@ fn two_imports_of_one_object_are_refused() {
     assert!(text.contains("error:8: the object named `d` cannot be taken over"), "{text}");
 }
 
-/// The zone of a disk that was taken over is not known, where no answer shows it and it cannot be changed.
+/// An import does not replace a disk whose zone no answer shows: the zone cannot be changed, and it is not
+/// known.
 #[test]
 fn what_nobody_can_know_replaces_nothing() {
     let mut taken_over = world(&["x-1"]);
     taken_over.hide("disk", "zone");
     check(&taken_over, SPEC, "import disk.d [size]\ns0 = update disk.d (x-1)");
-    // The state has it from the next run on, so that a change of it is one.
+    // The state has the zone from the next run on, so a change of it is a difference then.
     let plain = SPEC.split("[[import]]").next().unwrap();
     let mut applied = World::of(plain);
     applied.hide("disk", "zone");

@@ -9,7 +9,7 @@ size = 100
 zone = "eu"
 "#;
 
-/// The disk with a `lifecycle`.
+/// Returns the disk with a `lifecycle`.
 fn with(lifecycle: &str) -> String {
     format!("{DISK}lifecycle = {{ {lifecycle} }}\n")
 }

@@ -1,4 +1,4 @@
-//! The planner, text to text: the spec that was applied, changes outside and the spec that is
+//! Tests of the planner, text to text. The spec that was applied, changes outside Plumb and the spec that is
 //! planned go in; the plan's changes, steps and diagnostics come out as lines.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]

@@ -20,7 +20,7 @@ from = "disk.a"
 to = "disk.b"
 "#;
 
-/// The disks with `a` called `b`.
+/// Returns the spec with the disks, in which `a` is called `b`.
 fn renamed() -> String {
     format!("{}{MOVED}", DISKS.replace("disk.a", "disk.b"))
 }
@@ -189,12 +189,12 @@ fn a_key_is_removed_while_its_block_stays() {
 #[test]
 fn an_object_under_another_name_is_known_again() {
     let world = World::of(DISKS);
-    // The unit is known by the disk that it refers to, which is found first.
+    // The unit is recognised by the disk that it refers to, so the disk is found first.
     let spec = DISKS.replace("disk.a", "disk.b").replace("unit.u", "unit.v");
     let text = world.plan_text(&spec);
     assert!(text.contains("note:2: disk.a may be called disk.b now"), "{text}");
     assert!(text.contains("note:6: unit.u may be called unit.v now"), "{text}");
-    // Another size is another disk, unless something tells that it is the same.
+    // A disk of another size is another disk, unless another attribute shows that it is the same.
     let text = world.plan_text(&spec.replace("100", "200"));
     assert!(!text.contains("may be called"), "{text}");
     let removed = format!("{spec}[[removed]]\nfrom = \"*.*\"\n").replace("*.*", "disk.a");
@@ -209,7 +209,7 @@ fn whole_blocks_are_proposed_and_what_is_not_clear_is_not() {
     assert!(text.contains("note:2: disk.a may be called disk.b now"), "{text}");
     let text = world.plan_text(&MANY.replace("\"y\"", "\"z\""));
     assert!(!text.contains("may be called"), "{text}");
-    // Two disks of one name: which of them is meant, nobody knows.
+    // Two disks have one name, so it is not known which of them is meant.
     let alike = MANY.replace("${each.key}", "same");
     let world = World::of(&alike);
     let text = world.plan_text(&alike.replace("\"x\", \"y\"", "\"p\", \"q\""));

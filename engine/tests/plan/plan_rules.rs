@@ -8,13 +8,13 @@ use engine::schema::{Rule, RuleOn};
 
 use crate::world::{World, check, check_destroy};
 
-/// The errors of the plan of a spec.
+/// Returns the errors of the plan of a spec.
 fn errors(world: &World, spec: &str) -> String {
     let text = world.plan_text(spec);
     text.lines().filter(|line| line.starts_with("error")).collect::<Vec<_>>().join("\n")
 }
 
-/// At most five workers in all, and no disk of a unit goes before it.
+/// Adds two rules: at most five workers in all, and a disk of a unit does not go before the unit.
 fn ruled(world: &mut World) {
     let rule = |on, assert: &str, message: &str| Rule {
         on,
@@ -55,7 +55,7 @@ update unit.u1 [workers]
 s0 = update unit.u1 (unit-2)",
     );
     assert_eq!(errors(&world, &units(&[2, 4])), "error:6: 6 of 5");
-    // What is changed already is not held against it again.
+    // A limit that is already exceeded is not reported again for a change that does not add to it.
     let mut over = World::of(&units(&[4, 4]));
     ruled(&mut over);
     check(&over, &units(&[4, 4]), "");
@@ -67,7 +67,7 @@ fn another_object_is_looked_for() {
     ruled(&mut world);
     let unit = |image: &str| format!("{DISK}{}image_id = \"{image}\"\n", units(&[1]));
     assert_eq!(errors(&world, &unit("e")), "error:7: no disk e");
-    // The name of another disk, given by what only an apply knows, may be the one.
+    // The name of the other disk is known only during apply, and it may be the one.
     let open = "[resource.disk.x]\nname = \"${unit.u1.id}\"\nsize = 1\nzone = \"eu\"\n\
                 [resource.unit.u1]\nname = \"u1\"\n";
     for (spec, fits) in [(unit("d"), true), (unit("e") + open, true), (unit("e"), false)] {

@@ -20,7 +20,7 @@ s0 = update site.s (site-1)",
     assert_eq!(world.planned(BARE, "site.s"), "id = \"site-1\", name = \"s\", size = 1");
     world.apply(BARE);
     check(&world, BARE, "");
-    // A value that comes back is cleared again; what the API chooses by itself is its own.
+    // A value that comes back is cleared again; a value that the API chooses by itself stays.
     world.change("site.s", "region", Value::string("us"));
     check(&world, BARE, "");
     world.change("site.s", "label", Value::string("theirs"));

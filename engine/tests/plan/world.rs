@@ -1,4 +1,4 @@
-//! A world without an API: a plan is taken to succeed, and its objects are what it planned.
+//! A world without an API: each plan counts as successful, and its objects become live as planned.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ use engine::value::{Attributes, Datum, Value};
 
 use crate::shapes;
 
-/// A state, and what is live.
+/// A state, and the live objects.
 pub(crate) struct World {
     pub(crate) snapshot: Snapshot,
     pub(crate) observations: Observations,
@@ -34,7 +34,7 @@ pub(crate) struct World {
     made: usize,
 }
 
-/// A plan as text, and whether it may be applied.
+/// A plan as text, with a flag that is true if it may be applied.
 struct Planned {
     plan: Plan,
     config: Config,
@@ -43,7 +43,7 @@ struct Planned {
 }
 
 impl World {
-    /// No state, and nothing live.
+    /// Returns a world without state and objects.
     pub(crate) fn new() -> Self {
         let schema = Arc::new(shapes::schema());
         Self {
@@ -56,7 +56,7 @@ impl World {
         }
     }
 
-    /// Makes an attribute of a type one that no answer shows, and that no state knows.
+    /// Changes an attribute of a type so that no answer shows it and no state knows it.
     pub(crate) fn hide(&mut self, ty: &str, attribute: &str) {
         let cloud = Arc::make_mut(self.providers.get_mut("cloud").unwrap());
         let schema = Arc::make_mut(cloud.types.get_mut(ty).unwrap());
@@ -73,7 +73,7 @@ impl World {
         }
     }
 
-    /// The value of an attribute that a plan writes into the state without a call, as text.
+    /// Returns the value of an attribute that a plan writes into the state without a call, as text.
     pub(crate) fn seen(&self, spec: &str, attribute: &str) -> String {
         let Planned { plan, .. } = self.plan(spec, &Options::default());
         let seen = plan.seen.iter().filter_map(|record| match record {
@@ -87,7 +87,7 @@ impl World {
         seen.collect::<Vec<_>>().join("\n")
     }
 
-    /// The state after a spec was applied.
+    /// Returns the world after a spec was applied.
     pub(crate) fn of(spec: &str) -> Self {
         let mut world = Self::new();
         world.apply(spec);
@@ -123,7 +123,7 @@ impl World {
         self.observations.strangers.entry(key).or_default().push(ObjectId(id.into()));
     }
 
-    /// Lists an object of a type for look-ups, with the same name as its id unless it is given.
+    /// Lists an object of a type for look-ups, with its id as its name unless a name is given.
     pub(crate) fn list(&mut self, ty: &str, id: &str, attributes: &[(&str, Value)]) {
         let listed = self.observations.listed.entry(("cloud".into(), ty.into())).or_default();
         let own = [("id", Value::string(id)), ("name", Value::string(id))];
@@ -132,7 +132,7 @@ impl World {
         listed.insert(ObjectId(id.into()), all);
     }
 
-    /// The attributes that the plan of a spec gives to an object, as text.
+    /// Returns the attributes that the plan of a spec gives to an object, as text.
     pub(crate) fn planned(&self, spec: &str, address: &str) -> String {
         let Planned { plan, diagnostics, sources, .. } = self.plan(spec, &Options::default());
         assert!(!diagnostics.has_errors(), "{}", show(&plan, &diagnostics, &sources));
@@ -144,14 +144,14 @@ impl World {
         known.chain(depends).collect::<Vec<_>>().join(", ")
     }
 
-    /// The secrets that the plan of a spec would send and nobody has.
+    /// Returns the secrets that the plan of a spec would send and no run has.
     pub(crate) fn lacks(&self, spec: &str) -> String {
         let Planned { plan, .. } = self.plan(spec, &Options::default());
         let lacks = plan.lacks.iter().map(|lack| lack.diagnostic().summary);
         lacks.collect::<Vec<_>>().join("\n")
     }
 
-    /// The way in which an apply computes the secrets of an object.
+    /// Returns the expressions by which an apply computes the secrets of an object.
     pub(crate) fn secrets(&self, spec: &str, address: &str) -> String {
         let Planned { plan, .. } = self.plan(spec, &Options::default());
         let change = plan.change(&address.parse().unwrap()).unwrap();
@@ -159,7 +159,7 @@ impl World {
         secrets.collect::<Vec<_>>().join("\n")
     }
 
-    /// The labels and advice of what is wrong with a spec.
+    /// Returns the labels and advice of the diagnostics about a spec.
     pub(crate) fn said(&self, spec: &str) -> String {
         let Planned { diagnostics, sources, .. } = self.plan(spec, &Options::default());
         let line = |diagnostic: &engine::diagnostics::Diagnostic| {
@@ -171,7 +171,7 @@ impl World {
         diagnostics.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// The plan of a spec, as text.
+    /// Returns the plan of a spec, as text.
     pub(crate) fn plan_text(&self, spec: &str) -> String {
         self.plan_text_with(spec, &Options::default())
     }
@@ -181,7 +181,7 @@ impl World {
         show(&plan, &diagnostics, &sources)
     }
 
-    /// Plans a spec, and takes its plan to succeed.
+    /// Plans a spec, and takes the plan as successful.
     pub(crate) fn apply(&mut self, spec: &str) {
         let Planned { plan, config, diagnostics, sources } = self.plan(spec, &Options::default());
         assert!(!diagnostics.has_errors(), "{}", show(&plan, &diagnostics, &sources));
@@ -295,13 +295,13 @@ impl World {
         self.snapshot.entries.insert(address.clone(), entry);
     }
 
-    /// The value of a residual. An attribute that only the API knows is null.
+    /// Returns the value of a residual. An attribute that only the API knows is null.
     fn fill(&self, residual: &Expr, config: &Config) -> Value {
         let value = evaluate(residual, &Filled { world: self, config }).unwrap().value;
         if value.is_known() { value } else { Value::Null }
     }
 
-    /// Looks at everything that is live.
+    /// Returns the observations of everything that is live.
     fn look(&mut self) {
         let seen = |(address, entry): (&Address, &Entry)| {
             let object = entry.current.as_ref()?;
@@ -317,7 +317,7 @@ fn makes(change: &Change) -> bool {
     matches!(change.action, Action::Create | Action::Replace)
 }
 
-/// The scope of residuals: the objects that are live by now, and the variables.
+/// The scope of residuals: the objects that are live now, and the variables.
 struct Filled<'a> {
     world: &'a World,
     config: &'a Config,
@@ -345,7 +345,7 @@ impl Scope for Filled<'_> {
     }
 }
 
-/// A plan as lines: changes that are not no-ops, steps, diagnostics.
+/// Returns a plan as lines: changes that are not no-ops, steps, diagnostics.
 fn show(plan: &Plan, diagnostics: &Diagnostics, sources: &Sources) -> String {
     let mut out = String::new();
     for change in plan.changes.iter().filter(|change| change.action != Action::NoOp) {

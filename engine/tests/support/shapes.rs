@@ -14,7 +14,7 @@ use engine::schema::{
 };
 use engine::value::Value;
 
-/// Disks, units, images, keys, tickets, logins, hosts and sites.
+/// Returns a schema with disks, units, images, keys, tickets, logins, hosts and sites.
 pub(crate) fn schema() -> ProviderSchema {
     let types = [disk(), unit(), image(), key(), ticket(), login(), host(), site()];
     let types = types.into_iter().map(|ty| (ty.name.clone(), Arc::new(ty))).collect();
@@ -35,7 +35,7 @@ pub(crate) fn phase(operation: Operation, sends: Sends) -> Phase {
     }
 }
 
-/// A text that is cleared once a spec no longer gives it.
+/// Returns a text attribute that is cleared once a spec no longer gives it.
 fn unset(unset: Unset) -> Attribute {
     Attribute { unset: Some(unset), ..attribute("string", Presence::Optional) }
 }
@@ -73,7 +73,7 @@ fn base(name: &str, attributes: Vec<(&str, Attribute)>) -> TypeSchema {
     }
 }
 
-/// A disk grows only, and moving it loses its data.
+/// Returns the type of a disk, which can only grow, and loses its data when it moves.
 fn disk() -> TypeSchema {
     let size = Attribute {
         constraint: Constraint { min: Some(0.0), max: Some(4000.0), ..Constraint::default() },
@@ -108,7 +108,8 @@ fn disk() -> TypeSchema {
     }
 }
 
-/// A unit uses a disk and an image, is made without workers, and drains before it is deleted.
+/// Returns the type of a unit, which uses a disk and an image, is made without workers, and drains before it
+/// is deleted.
 fn unit() -> TypeSchema {
     let workers =
         Attribute { default: Some(Value::Integer(0)), ..attribute("integer", Presence::Optional) };
@@ -140,7 +141,7 @@ fn unit() -> TypeSchema {
     }
 }
 
-/// A login has a password that no answer ever shows.
+/// Returns the type of a login, whose password no answer shows.
 fn login() -> TypeSchema {
     let password = Attribute {
         sensitive: true,
@@ -156,7 +157,8 @@ fn login() -> TypeSchema {
     }
 }
 
-/// An image has a unique name, and a change of kind makes another one before the old one goes.
+/// Returns the type of an image, which has a unique name. A change of its kind makes another image before the
+/// old one goes.
 fn image() -> TypeSchema {
     let kind =
         Attribute { on_change: OnChange::Replace, ..attribute("string", Presence::Optional) };
@@ -171,7 +173,7 @@ fn image() -> TypeSchema {
     }
 }
 
-/// A key is made under its own name, which is unique: the name is all that finds it again.
+/// Returns the type of a key, which is made under its own unique name: only the name finds it again.
 fn key() -> TypeSchema {
     TypeSchema {
         create: program(vec![phase(Operation::Create, Sends::All)]),
@@ -181,7 +183,7 @@ fn key() -> TypeSchema {
     }
 }
 
-/// A ticket has the id that its client chooses, which is its name.
+/// Returns the type of a ticket, whose client chooses the id, which is its name.
 fn ticket() -> TypeSchema {
     let mut ticket = TypeSchema {
         create: program(vec![phase(Operation::Create, Sends::All)]),
@@ -192,8 +194,8 @@ fn ticket() -> TypeSchema {
     ticket
 }
 
-/// A host has to be started once it is made, and again when it was changed. Nothing shows that but how
-/// often it was.
+/// Returns the type of a host, which has to be started after its create and after each change. Only the
+/// number of starts shows that it was started.
 fn host() -> TypeSchema {
     let start = |operation| Phase {
         waits_for: Some("it runs".to_owned()),
@@ -216,8 +218,8 @@ fn host() -> TypeSchema {
     }
 }
 
-/// A site is made in one call, under its own name, and is ready some time after that. Lists do not
-/// show its note. A change resets its region where it does not say one.
+/// Returns the type of a site, which is made in one call, under its own name, and is ready some time later.
+/// Lists do not show its note. A change resets its region if it does not send one.
 fn site() -> TypeSchema {
     let ready = || Some("it is ready".to_owned());
     let note = Attribute {

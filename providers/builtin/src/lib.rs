@@ -1,8 +1,8 @@
-//! The provider that needs no API: the type `value` holds values, for tests, glue and measuring.
+//! The provider that needs no API: the type `value` holds values, for tests, glue and measurements.
 //!
-//! Its objects live in the state alone, so nothing can be lost, listed or in doubt. A call does a
-//! few map operations and allocates little: what an apply of `value` resources costs is the
-//! engine's and the journal's doing, which is what such an apply is there to measure.
+//! Its objects live only in the state, so they cannot be lost, listed or in doubt. A call does a few map
+//! operations and allocates little. So the cost of an apply of `value` resources is the cost of the engine
+//! and the journal, which such an apply is meant to measure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub struct Builtin {
     names: Names,
 }
 
-/// The names of the attributes, made once so that a call only counts references.
+/// The names of the attributes, made once, so that a call only increments reference counts.
 #[derive(Debug)]
 struct Names {
     id: Name,
@@ -41,7 +41,7 @@ struct Names {
 }
 
 impl Builtin {
-    /// Makes the provider.
+    /// Returns the provider.
     pub fn new() -> Self {
         let names = Names {
             id: "id".into(),
@@ -107,7 +107,7 @@ impl Provider for Builtin {
     }
 
     fn concurrency(&self) -> usize {
-        // Nothing is waited for, so more at once only fills the journal's batches.
+        // No call waits, so more simultaneous calls only fill the journal's batches.
         1024
     }
 }

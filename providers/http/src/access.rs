@@ -1,7 +1,7 @@
-//! The addresses of the APIs and the key, settled once, before the first call.
+//! The addresses of the APIs and the keys, determined once, before the first call.
 //!
-//! [`crate::trust`] decides which hosts get the key: neither a spec nor a descriptor beside it sends it
-//! elsewhere.
+//! [`crate::trust`] decides which hosts get a key: neither a spec nor a descriptor beside it can send it to
+//! another host.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -26,21 +26,22 @@ use crate::trust;
 
 /// The addresses and the key of a configured provider.
 pub(crate) struct Access {
-    /// By API. One that is not there has no address, and nothing can be called.
+    /// The address of each API. An API without one cannot be called.
     pub(crate) addresses: BTreeMap<Name, Url>,
-    /// The sockets that lead to APIs, where that is not TCP.
+    /// The sockets that lead to APIs; an API without one is reached by TCP.
     pub(crate) sockets: BTreeMap<Name, PathBuf>,
     pub(crate) tls: Tls,
-    /// The keys that are there, by name.
+    /// The keys that are set, by name.
     pub(crate) keys: BTreeMap<Name, Key>,
     /// The ways to ask for other keys, by name.
     pub(crate) asked: BTreeMap<Name, Asked>,
-    /// The APIs whose addresses only a spec, or a file beside it, names.
+    /// The APIs whose addresses only a spec, or a file beside it, gives.
     pub(crate) unproven: BTreeSet<Name>,
 }
 
 impl Access {
-    /// Looks everything up; what is missing shows when it is needed, what is wrong shows now.
+    /// Looks everything up. A missing address or key is reported when it is needed, a wrong one is reported
+    /// now.
     pub(crate) fn of(descriptor: &Descriptor, settings: &Settings<'_>) -> (Self, Diagnostics) {
         let mut diagnostics = unknown_settings(descriptor, settings);
         let mut found = key_lookup::keys(descriptor, settings, &mut diagnostics);
@@ -74,7 +75,7 @@ impl Access {
         (Self { addresses, sockets, tls, keys, asked, unproven }, diagnostics)
     }
 
-    /// The keys that are secrets.
+    /// Returns the keys that are secrets.
     pub(crate) fn secrets(&self, descriptor: &Descriptor) -> impl Iterator<Item = &Key> {
         let is_secret = |name: &Name| descriptor.keys.get(name).is_none_or(|key| !key.public);
         self.keys.iter().filter(move |(name, _)| is_secret(name)).map(|(_, key)| key)
@@ -113,7 +114,7 @@ pub(crate) fn missing(descriptor: &Descriptor, access: &Access) -> Diagnostics {
     diagnostics
 }
 
-/// The request for a token; none while its address or one of its keys is missing.
+/// Returns the request for a token; none if its address or one of its keys is missing.
 fn token_request(
     token: &TokenModel,
     (keys, tls): (&BTreeMap<Name, Key>, &Tls),
@@ -139,12 +140,12 @@ fn token_request(
     Some(TokenRequest { url, connection, client, secret, scope: token.scope.clone() })
 }
 
-/// The URL of the address that a descriptor gives.
+/// Returns the URL of the address that a descriptor gives.
 fn default_url(source: &Source) -> Option<Url> {
     source.default.as_ref().and_then(|text| Address::parse(text).ok()).map(|address| address.url)
 }
 
-/// Returns true if calls to an API are sent with a secret that is there, or can be asked for.
+/// Returns true if calls to an API are sent with a secret that is set, or can be asked for.
 fn sends_secret(
     descriptor: &Descriptor,
     api: &Api,
@@ -155,7 +156,7 @@ fn sends_secret(
     api.key_names().into_iter().any(|name| is_there(name) && is_secret(name))
 }
 
-/// Returns a sentence that tells how to set a text.
+/// Returns a sentence that says how to set a text.
 pub(crate) fn hint(source: &Source) -> String {
     match (&source.env, &source.setting) {
         (Some(env), Some(setting)) => {
@@ -167,7 +168,7 @@ pub(crate) fn hint(source: &Source) -> String {
     }
 }
 
-/// Returns the sentences that tell how to set the keys.
+/// Returns the sentences that say how to set the keys.
 pub(crate) fn key_hint(descriptor: &Descriptor) -> String {
     let hints = descriptor.keys.values().map(|key| hint(&key.source));
     hints.collect::<Vec<_>>().join("; ")
@@ -204,8 +205,8 @@ fn unknown_settings(descriptor: &Descriptor, settings: &Settings<'_>) -> Diagnos
 }
 
 impl Descriptor {
-    /// Returns true if a setting of a provider block is the key. Any other is shown, in messages and in
-    /// addresses.
+    /// Returns true if a setting of a provider block is a key. The values of all other settings are shown, in
+    /// messages and in addresses.
     pub fn is_key(&self, setting: &str) -> bool {
         let mut secret = self.keys.values().filter(|key| !key.public);
         secret.any(|key| key.source.setting.as_deref() == Some(setting))
@@ -218,24 +219,24 @@ impl Descriptor {
         self.apis.values().map(|api| &api.address).chain(token).chain(certificates).chain(keys)
     }
 
-    /// The keys that a provider block of the spec may hold.
+    /// Returns the keys that a provider block of the spec may have.
     pub fn settings(&self) -> BTreeSet<&str> {
         self.sources().filter_map(|source| source.setting.as_deref()).collect()
     }
 
-    /// The variables of the environment that addresses and the key are read from.
+    /// Returns the environment variables that addresses and keys are read from.
     pub fn variables(&self) -> BTreeSet<&str> {
         self.sources().filter_map(|source| source.env.as_deref()).collect()
     }
 
-    /// The same of a provider whose name is not the descriptor's.
+    /// Returns the environment variables for a provider whose name is not the descriptor's.
     pub fn variables_of(&self, alias: &str) -> BTreeSet<String> {
         self.variables().into_iter().map(|variable| own_variable(variable, alias)).collect()
     }
 }
 
-/// The keys of a call where its API wants them: headers, and pairs of the query. The error is the name of a key that
-/// is not there.
+/// Returns the keys of a call in the places where its API wants them: headers, and pairs of the query. The
+/// error is the name of a key that is not set.
 pub(crate) fn credentials(api: &Api, keys: &BTreeMap<Name, Key>) -> Result<Credentials, Name> {
     let key = |name: &Name| keys.get(name).map(Key::reveal);
     let mut credentials = Credentials::default();
@@ -259,6 +260,6 @@ pub(crate) fn credentials(api: &Api, keys: &BTreeMap<Name, Key>) -> Result<Crede
 #[derive(Default)]
 pub(crate) struct Credentials {
     pub(crate) headers: Vec<(String, String)>,
-    /// Encoded pairs.
+    /// Encoded pairs of name and value.
     pub(crate) query: Vec<String>,
 }

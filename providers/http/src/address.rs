@@ -7,14 +7,14 @@ use url::Url;
 /// The address of an API.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Address {
-    /// The address that paths are appended to. Of a socket, the host is `localhost`.
+    /// The address to which paths are appended. For a socket, the host is `localhost`.
     pub(crate) url: Url,
-    /// The socket that leads there; none for TCP.
+    /// The socket that leads to the API; none for TCP.
     pub(crate) socket: Option<PathBuf>,
 }
 
 impl Address {
-    /// Reads `https://host/prefix` or `unix:/path/to/socket:/prefix`. The error says what is wrong with it.
+    /// Reads `https://host/prefix` or `unix:/path/to/socket:/prefix`. The error describes the mistake.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         match text.trim().strip_prefix("unix:") {
             Some(rest) => of_socket(rest),
@@ -37,7 +37,7 @@ fn of_socket(text: &str) -> Result<Address, &'static str> {
     Ok(Address { url, socket: Some(PathBuf::from(path)) })
 }
 
-/// A URL without a slash at its end, so paths can be appended.
+/// Reads a URL and removes the slash at its end, so that paths can be appended.
 fn url(text: &str) -> Result<Url, &'static str> {
     let url = Url::parse(text.trim().trim_end_matches('/')).map_err(|_| "is no URL")?;
     if !matches!(url.scheme(), "http" | "https") {

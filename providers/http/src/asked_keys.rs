@@ -1,6 +1,8 @@
-//! Keys that are asked for when they are needed: printed by a command, or given by an authorization server.
+//! Keys that are asked for when they are needed: a command prints them, or an authorization server gives
+//! them.
 //!
-//! Each is kept until it ends, or until an API refuses it. No message shows what a command prints.
+//! Each key is kept until its time ends, or until an API refuses it. No message shows the output of a
+//! command.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -30,15 +32,15 @@ use crate::transport::{Broken, Method, Request, Response, Transport};
 const OUTPUT_MAX: u64 = 64 * 1024;
 /// The longest answer of an authorization server, in bytes.
 const ANSWER_MAX: usize = 1024 * 1024;
-/// The part of its time for which a token is used.
+/// The share of a token's lifetime during which it is used.
 const USED_FOR: f64 = 0.9;
 
 /// A way to ask for a key.
 #[derive(Clone)]
 pub(crate) enum Asked {
-    /// A command prints it. The variable that names the command, and the command.
+    /// A command prints the key: the variable that holds the command, and the command.
     Command { variable: String, text: String },
-    /// An authorization server gives it to a client (`OAuth2`, client credentials).
+    /// An authorization server gives the key to a client (`OAuth2`, client credentials).
     Token(TokenRequest),
 }
 
@@ -52,14 +54,14 @@ pub(crate) struct TokenRequest {
     pub(crate) scope: Option<String>,
 }
 
-/// The keys of a provider that are asked for.
+/// The keys of a provider that have to be asked for.
 #[derive(Default)]
 pub(crate) struct AskedKeys {
     ways: BTreeMap<Name, Asked>,
     asked: Mutex<Answers>,
 }
 
-/// The keys that are there, and the refusals that calls may still be waiting for.
+/// The keys that were received, and the refusals that calls may still wait for.
 #[derive(Default)]
 struct Answers {
     held: BTreeMap<Name, Held>,
@@ -68,11 +70,11 @@ struct Answers {
 
 struct Held {
     key: Key,
-    /// The moment from which it is asked for anew.
+    /// The time from which the key is asked for again; none if it has no end.
     until: Option<Instant>,
 }
 
-/// A request for a key that gave none.
+/// A request for a key that failed.
 struct Refusal {
     at: Instant,
     failure: Failure,
@@ -83,12 +85,13 @@ impl AskedKeys {
         Self { ways, asked: Mutex::default() }
     }
 
-    /// Returns true if a key is asked for.
+    /// Returns true if the key is one that has to be asked for.
     pub(crate) fn has(&self, name: &Name) -> bool {
         self.ways.contains_key(name)
     }
 
-    /// A key: the one that is held, or another one. Calls that wait while it is asked for share the answer.
+    /// Returns a key: the one that is held, or a new one. Calls that wait for the same request share its
+    /// answer.
     pub(crate) async fn key(
         &self,
         name: &Name,
@@ -121,12 +124,12 @@ impl AskedKeys {
         }
     }
 
-    /// The keys that are there now.
+    /// Returns the keys that are held now.
     pub(crate) async fn held(&self) -> Vec<Key> {
         self.asked.lock().await.held.values().map(|held| held.key.clone()).collect()
     }
 
-    /// Forgets the keys that an API refused. Returns true if there was one to be asked for anew.
+    /// Forgets the keys that an API refused. Returns true if one of them can be asked for again.
     pub(crate) async fn forget(&self, refused: &BTreeMap<Name, Key>) -> bool {
         let held = &mut self.asked.lock().await.held;
         let count = held.len();
@@ -139,7 +142,7 @@ fn no_key(reason: &str) -> Failure {
     Failure::new(Kind::Unauthenticated, format!("there is no key: {reason}"))
 }
 
-/// A key that a command prints.
+/// Returns a key that a command prints.
 async fn of_command(variable: &str, command: &str, within: Duration) -> Result<Held, Failure> {
     match printed(command, within).await {
         Ok(key) => Ok(Held { key: Key::new(key), until: None }),
@@ -149,7 +152,7 @@ async fn of_command(variable: &str, command: &str, within: Duration) -> Result<H
     }
 }
 
-/// The processes of a command that has not ended; they end where it is given up.
+/// The processes of a command that has not ended; dropping this ends them.
 struct ProcessGroup(Option<u32>);
 
 impl Drop for ProcessGroup {
@@ -161,7 +164,7 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// The line that a command prints. The error says what went wrong, and nothing of what it printed.
+/// Returns the line that a command prints. The error contains nothing that the command printed.
 async fn printed(command: &str, within: Duration) -> Result<String, String> {
     let spawned = Command::new("sh")
         .args(["-c", command])
@@ -254,7 +257,8 @@ fn outgoing(request: &TokenRequest, timing: &Timing) -> Request {
     }
 }
 
-/// An authorization server that gives no token says why in fields of their own (RFC 6749).
+/// Returns the failure of an authorization server that gives no token; the server describes it in fields of
+/// its own (RFC 6749).
 fn refused(what: &str, answer: &Response, body: Option<&Json>, masker: &Masker) -> Failure {
     let said = body.and_then(|body| body["error_description"].as_str().or(body["error"].as_str()));
     let message = format!("{what} was answered with status {}", answer.status);

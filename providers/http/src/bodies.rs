@@ -1,4 +1,4 @@
-//! Bodies: what a phase sends, as the bytes that a request holds.
+//! Bodies: the values that a phase sends, as the bytes of a request.
 
 use std::collections::BTreeMap;
 
@@ -15,21 +15,22 @@ pub(crate) enum BodyForm {
     /// An object.
     #[default]
     Json,
-    /// An object that is merged into what is there (RFC 7396).
+    /// An object that is merged into the existing one (RFC 7396).
     MergePatch,
     /// A list of changes (RFC 6902).
     JsonPatch,
     /// Pairs, as a form of HTML sends them.
     Form,
-    /// The one text that is sent, as it is.
+    /// The one text that is sent, without a change.
     Text,
-    /// The one list that is sent: a line of JSON for each item.
+    /// The one list that is sent: one line of JSON for each item.
     Lines,
     /// An object as YAML. JSON is YAML, too.
     Yaml,
-    /// A part for each entry, as a form of HTML sends files (RFC 7578): a text as it is, anything else as JSON.
+    /// A part for each entry, as HTML forms send files (RFC 7578): a text without a change, any other value
+    /// as JSON.
     Multipart,
-    /// The bytes that the one text has in base64.
+    /// The bytes that the one text holds in base64.
     Bytes,
 }
 
@@ -37,12 +38,12 @@ pub(crate) enum BodyForm {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Body {
     pub(crate) bytes: Vec<u8>,
-    /// The header `Content-Type`, where the descriptor gives none.
+    /// The header `Content-Type`, for the case that the descriptor gives none.
     pub(crate) content_type: String,
 }
 
 impl BodyForm {
-    /// The forms by the words that descriptors have for them.
+    /// The words that descriptors have for the forms.
     pub(crate) const WORDS: [(&'static str, Self); 9] = [
         ("json", Self::Json),
         ("merge_patch", Self::MergePatch),
@@ -70,7 +71,7 @@ impl BodyForm {
         }
     }
 
-    /// Writes a body. Where it is a list of changes, `wire` is the list.
+    /// Writes a body. If the form is a list of changes, `wire` is that list.
     pub(crate) fn write(self, wire: &Wire) -> Result<Body, Unwritable> {
         let content_type = self.content_type().to_owned();
         let bytes = match (self, wire) {
@@ -98,7 +99,7 @@ impl BodyForm {
     }
 }
 
-/// The one text of an object; empty where it has none.
+/// Returns the one text of an object; an empty text if it has none.
 fn the_text(wire: &Wire) -> Result<&str, Unwritable> {
     let Wire::Object(entries) = wire else { return Err(Unwritable::Shape("a text".to_owned())) };
     match entries.values().next() {
@@ -108,7 +109,7 @@ fn the_text(wire: &Wire) -> Result<&str, Unwritable> {
     }
 }
 
-/// The parts of an object, but for those that are null. The boundary is a line that none of them has.
+/// Returns the parts of an object, except null ones. The boundary is a line that appears in none of them.
 fn multipart(entries: &BTreeMap<String, Wire>) -> Body {
     let part = |(name, value): (&String, &Wire)| {
         let name = name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
@@ -131,7 +132,7 @@ fn multipart(entries: &BTreeMap<String, Wire>) -> Body {
     Body { bytes: text.into_bytes(), content_type }
 }
 
-/// One change of an object: the value at a path, which goes where it is null.
+/// Returns one change of an object: it sets the value at a path, or removes it if `value` is null.
 pub(crate) fn change(path: &[String], value: &Wire) -> Wire {
     let mut pointer = String::new();
     for key in path {
@@ -144,7 +145,7 @@ pub(crate) fn change(path: &[String], value: &Wire) -> Wire {
     })
 }
 
-/// Adds the pairs of a value: `a=1`, `a[b]=1` for what stands in an object, and `a=1&a=2` for a list.
+/// Adds the pairs of a value: `a=1`, `a[b]=1` for a value in an object, and `a=1&a=2` for a list.
 fn add_pairs(pairs: &mut Vec<String>, name: &str, wire: &Wire) {
     match wire {
         Wire::Object(entries) => {
@@ -190,7 +191,7 @@ mod tests {
         assert_eq!(written(BodyForm::Yaml, &json!({"a": [1]})), Ok("{\"a\":[1]}".to_owned()));
     }
 
-    /// The boundary stands in none of the parts.
+    /// The boundary appears in none of the parts.
     #[test]
     fn parts() {
         let object = json!({"a\"": "x\n--plumb-part-0", "b": {"c": 1}, "d": null});

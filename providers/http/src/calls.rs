@@ -1,9 +1,9 @@
-//! Calls: where they go, when they may begin, and which are tried again.
+//! Calls: their target, the time at which they may begin, and their repetition.
 //!
-//! A read is tried again as long as that may help. A mutation is tried again only when the failure
-//! proves that nothing happened (it never left, or the API asked to slow down), or when it has an
-//! idempotency key, which makes a repetition the same call. Each attempt needs a new permit: in a
-//! pause another run may have taken over.
+//! A read is repeated as long as that may help. A mutation is repeated only if the failure proves that
+//! nothing happened (it was not sent, or the API asked to slow down), or if it has an idempotency key, which
+//! makes a repetition the same call. Each attempt needs a new permit, because another run may have taken over
+//! during a pause.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,9 +37,9 @@ use crate::timing::Timing;
 use crate::transport::{Request, Response, Transport};
 use crate::wire::Wire;
 
-/// The time that an absence must last to count, where the descriptor does not say.
+/// The time that an absence must last to count, if the descriptor gives none.
 const SETTLE: Duration = Duration::from_secs(10);
-/// The same where all addresses are on this machine.
+/// The time that an absence must last to count if all addresses are on this machine.
 const SETTLE_LOCAL: Duration = Duration::from_secs(1);
 
 /// Makes calls for one configured provider.
@@ -54,7 +54,7 @@ pub(crate) struct Caller {
     pub(crate) settle: Duration,
     pub(crate) masker: Masker,
     key_hint: String,
-    /// The keys that are asked for when they are needed.
+    /// The keys that have to be asked for.
     pub(crate) asked_keys: AskedKeys,
     attempts: AtomicU64,
 }
@@ -62,24 +62,24 @@ pub(crate) struct Caller {
 /// A call with all its parts filled in.
 pub(crate) struct Prepared<'a> {
     pub(crate) api: &'a Name,
-    /// The call in words, without values.
+    /// A description of the call, without values.
     pub(crate) what: String,
     pub(crate) payload: Payload<'a>,
-    /// True if it may change something.
+    /// True if the call may change something.
     pub(crate) mutation: bool,
-    /// True if its address names an object.
+    /// True if the address of the call names an object.
     pub(crate) names_object: bool,
     /// The headers of the type and the phase.
     pub(crate) headers: Vec<(String, String)>,
     /// An idempotency key: header and value.
     pub(crate) header: Option<(String, String)>,
     pub(crate) masker: Masker,
-    /// The permit that is asked for before each sending, where the call changes something.
+    /// The permit that the call asks for before each sending; none for a call that changes nothing.
     pub(crate) permit: Option<&'a dyn SendPermit>,
 }
 
 impl Prepared<'_> {
-    /// Returns what the log shows of the call.
+    /// Returns the part of the call that the log shows.
     fn log_subject(&self) -> LogSubject<'_> {
         let path = match &self.payload {
             Payload::Rest { path, .. } | Payload::Text { path, .. } => Some(&**path),
@@ -96,15 +96,15 @@ pub(crate) enum Payload<'a> {
         path: String,
         body: Option<Body>,
     },
-    /// A text that goes out, and one that comes back, as they are.
+    /// A text body that is sent without a change; the answer is returned as text, too.
     Text {
         method: Method,
         path: String,
         body: Option<String>,
-        /// The time that the API may hold its answer back on purpose.
+        /// The time for which the API may hold its answer back on purpose.
         held: Duration,
     },
-    /// The next page of a list, where the API said.
+    /// The next page of a list, at the address that the API gave.
     Link {
         url: Url,
     },
@@ -116,7 +116,7 @@ pub(crate) enum Payload<'a> {
 }
 
 impl Payload<'_> {
-    /// The header of the form of its body.
+    /// Returns the header for the form of the body.
     fn content_type(&self) -> Vec<(String, String)> {
         let Self::Rest { body: Some(body), .. } = self else { return Vec::new() };
         vec![("Content-Type".to_owned(), body.content_type.clone())]
@@ -125,22 +125,22 @@ impl Payload<'_> {
 
 /// The bounds on the attempts of one call.
 struct AttemptBound {
-    /// Their number; none where it is time.
+    /// The most attempts; none if time bounds them.
     attempts: Option<u32>,
 }
 
 /// A successful answer.
 #[derive(Debug)]
 pub(crate) struct Shown {
-    /// The body, or in GraphQL the called field's value; none when the body was empty.
+    /// The body, or in GraphQL the value of the called field; none if the body was empty.
     pub(crate) json: Option<Json>,
-    /// Its headers: names in lower case, and values.
+    /// The headers: names in lower case, and values.
     pub(crate) headers: Vec<(String, String)>,
-    /// The header `Link`, all its fields.
+    /// The header `Link` with all its fields; none if there is none.
     pub(crate) link: Option<String>,
-    /// The body as it came, where the call was a [`Payload::Text`].
+    /// The body without a change, if the call was a [`Payload::Text`]; else none.
     pub(crate) text: Option<Box<RawValue>>,
-    /// True if the API only said that it will do it: 202.
+    /// True if the API only promised to do it: status 202.
     pub(crate) is_promise: bool,
 }
 
@@ -192,21 +192,21 @@ impl Caller {
         self.access.addresses.get(name)
     }
 
-    /// The header that carries the key in calls of an API, if one does.
+    /// Returns the header that carries the key in calls of an API; none if no header does.
     pub(crate) fn key_header(&self, name: &Name) -> Option<(String, String)> {
         let api = self.api(name);
         let is_sent = api.auth.iter().any(|auth| matches!(auth.place, Place::Header(_)));
-        // Those of the key come before the other headers of an API.
+        // The headers of keys come before the other headers of an API.
         credentials(api, &self.access.keys).ok().filter(|_| is_sent)?.headers.into_iter().next()
     }
 
-    /// The address of an API, where only a spec or what lies beside it names its host.
+    /// Returns the address of an API if only a spec, or a file beside it, names its host; else none.
     pub(crate) fn unproven_address(&self, name: &Name) -> Option<&Url> {
         self.access.unproven.get(name)?;
         self.address(name)
     }
 
-    /// Makes a call, and again where its failure allows that.
+    /// Makes a call, and repeats it if its failure allows that.
     pub(crate) async fn call(
         &self,
         prepared: &Prepared<'_>,
@@ -224,7 +224,7 @@ impl Caller {
                 },
                 Err(failure) => failure.clone(),
             };
-            // A refused key proves that nothing happened, and a new one may be taken.
+            // A refused key proves that nothing happened, so the call may be repeated with a new key.
             let is_refused = failure.error.kind == Kind::Unauthenticated && !renewed;
             if let (Ok(keys), true) = (&keys, is_refused)
                 && self.asked_keys.forget(keys).await
@@ -247,14 +247,14 @@ impl Caller {
             if failure.error.kind == Kind::InDoubt {
                 doubt.get_or_insert(failure.error.message);
             }
-            // The limiter holds back what was throttled, together with all other calls.
+            // The limiter makes throttled calls wait, together with all other calls.
             if failure.error.kind != Kind::Throttled {
                 tokio::time::sleep(after).await;
             }
         }
     }
 
-    /// Returns what bounds the attempts of a call, where there is to be another one after a pause.
+    /// Returns the bound on the attempts of a call if there is to be another one after a pause; else none.
     fn next_attempt(
         &self,
         prepared: &Prepared<'_>,
@@ -276,7 +276,7 @@ impl Caller {
             }
             Kind::InDoubt if failure.transient && tries < timing.read_tries => {
                 let repeatable = !prepared.mutation || prepared.header.is_some();
-                // What the API asks for is waited for once more, however long that is.
+                // A pause that the API asks for is kept once more, however long it is.
                 let own_pause = failure.error.retry_after.map_or(pause, |_| Duration::ZERO);
                 let time_left = began.elapsed() + own_pause < timing.read_patience;
                 up_to(timing.read_tries).filter(|_| repeatable && time_left)
@@ -285,13 +285,13 @@ impl Caller {
         }
     }
 
-    /// Returns the pause after so many attempts.
+    /// Returns the pause after a number of attempts.
     pub(crate) fn pause(&self, attempts: u32, requested: Option<Duration>) -> Duration {
         retry_after::pause(&self.timing, attempts, requested, self.transport.random())
     }
 
-    /// A call that is not tried again says how often it was, and for how long a service that throttles was
-    /// waited for. Of a call that changes something the run tells.
+    /// Adds to the failure of a call that is not repeated: the number of attempts, or the time for which a
+    /// throttling service was waited for. For a call that changes something, the run adds this.
     fn given_up(&self, prepared: &Prepared<'_>, mut failure: Failure, attempts: u32) -> Failure {
         if failure.error.kind == Kind::Throttled && failure.error.help.is_none() {
             let seconds = self.timing.throttle_patience.as_secs();
@@ -306,7 +306,7 @@ impl Caller {
         failure
     }
 
-    /// The keys of a call, with those that are asked for.
+    /// Returns the keys of a call, including those that have to be asked for.
     async fn keys(&self, prepared: &Prepared<'_>) -> Result<BTreeMap<Name, Key>, Failure> {
         let mut keys = self.access.keys.clone();
         let network = (&*self.transport, &self.timing, &self.masker);
@@ -403,7 +403,7 @@ impl Caller {
         };
         let credentials = credentials(self.api(prepared.api), keys);
         let credentials = credentials.map_err(|name| self.no_key(&name))?;
-        // The narrower goes before the wider.
+        // The more specific header comes before the more general one.
         let mut headers = prepared.payload.content_type();
         headers.extend(credentials.headers);
         headers.extend(prepared.headers.iter().chain(&prepared.header).cloned());
@@ -432,8 +432,8 @@ impl Caller {
             .help(self.key_hint.clone())
     }
 
-    /// The next page at the address that the header `Link` names; none on the last page. A link
-    /// that leads to another server is an error, because the key would go there.
+    /// Returns the next page at the address in the header `Link`; none on the last page. A link to another
+    /// server is an error, because the key would be sent there.
     pub(crate) fn next_link(
         &self,
         prepared: &Prepared<'_>,
@@ -454,8 +454,8 @@ impl Caller {
         }
     }
 
-    /// The address that an answer names in its header `Location`. One on another server is an error, because the key
-    /// would go there.
+    /// Returns the address in the header `Location` of an answer. An address on another server is an error,
+    /// because the key would be sent there.
     pub(crate) fn location(&self, prepared: &Prepared<'_>, location: &str) -> Result<Url, Failure> {
         let page = self.page(prepared)?;
         match page.join(location) {
@@ -467,7 +467,7 @@ impl Caller {
         }
     }
 
-    /// Returns the address of a page of a list. A link in its answer may be relative to it.
+    /// Returns the address of a page of a list. A link in the answer may be relative to it.
     fn page(&self, prepared: &Prepared<'_>) -> Result<Url, Failure> {
         let address = self.address(prepared.api).ok_or_else(|| self.no_address(prepared.api))?;
         match &prepared.payload {
@@ -478,7 +478,7 @@ impl Caller {
     }
 }
 
-/// Returns the server of a request in words: scheme, host and port, or a socket.
+/// Returns the server of a request as text: scheme, host and port, or a socket.
 fn origin(request: &Request) -> String {
     match &request.connection.socket {
         Some(path) => format!("unix:{}", path.display()),
@@ -486,7 +486,7 @@ fn origin(request: &Request) -> String {
     }
 }
 
-/// Reads an answer as far as its form goes.
+/// Reads the form of an answer, without its meaning.
 fn shown(
     context: &Context<'_>,
     payload: &Payload<'_>,
@@ -520,13 +520,13 @@ fn shown(
     }
 }
 
-/// Returns the time that an absence must last to count. The time of a descriptor holds everywhere: an address on
+/// Returns the time that an absence must last to count. A time in the descriptor always counts: an address on
 /// this machine may be the end of a tunnel.
 fn settle(said: Option<Duration>, is_local: bool) -> Duration {
     said.unwrap_or(if is_local { SETTLE_LOCAL } else { SETTLE })
 }
 
-/// The address of an API with a path, which must not lead anywhere else.
+/// Returns the address of an API with a path, which must not lead to another server.
 fn append(address: &Url, path: &str) -> Result<Url, Failure> {
     let text = format!("{}{path}", address.as_str().trim_end_matches('/'));
     match Url::parse(&text) {
@@ -535,7 +535,7 @@ fn append(address: &Url, path: &str) -> Result<Url, Failure> {
     }
 }
 
-/// A call that cannot be made of the values that it needs.
+/// Returns the failure of a call that cannot be written with the values that it needs.
 pub(crate) fn unwritable(what: &str, reason: &crate::wire::Unwritable) -> Failure {
     use crate::wire::Unwritable;
     match reason {
@@ -553,7 +553,8 @@ pub(crate) fn unwritable(what: &str, reason: &crate::wire::Unwritable) -> Failur
     }
 }
 
-/// A call of which an earlier try may have been carried out, whatever became of the last one.
+/// Returns the failure of a call of which an earlier attempt may have taken effect, whatever the result of
+/// the last one.
 fn still_in_doubt(doubt: &str, mut last: Failure) -> Failure {
     if last.error.kind != Kind::InDoubt {
         last.error.kind = Kind::InDoubt;

@@ -8,7 +8,7 @@ const DESCRIPTORS: &[(&str, &str)] = &[
     ("rabbitmq", include_str!("../../catalog/rabbitmq.toml")),
 ];
 
-/// Returns the text of a descriptor; none where there is none of this name.
+/// Returns the text of a descriptor; none if there is none with this name.
 pub fn catalog(name: &str) -> Option<&'static str> {
     DESCRIPTORS.iter().find(|(own, _)| *own == name).map(|(_, text)| *text)
 }

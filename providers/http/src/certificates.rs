@@ -1,4 +1,4 @@
-//! The certificates of a provider, as the environment and the spec give them: their content, or the paths of files.
+//! The certificates of a provider, from the environment and the spec: their contents, or the paths of files.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::key_lookup::{in_file, look_up};
 use crate::settings::{Origin, Settings};
 use crate::trust;
 
-/// The beginning of what is no path but the content of a PEM file.
+/// The beginning of the content of a PEM file, as opposed to a path.
 const PEM: &str = "-----BEGIN ";
 
 /// Looks up certificates, and reports those that cannot be used. No message shows any of their content.
@@ -46,7 +46,7 @@ pub(crate) fn tls(
     let key = read(&certificates.key, "key of the certificate", &has_key);
     let identity = match (certificate, key) {
         (Some(certificate), Some(key)) => Some(format!("{certificate}\n{key}").into()),
-        // Both may stand in one file.
+        // One file may contain both the certificate and its key.
         (Some(certificate), None) if has_key(&certificate) => Some(certificate.into()),
         (Some(_), None) if !diagnostics.has_errors() => {
             diagnostics.push(half(descriptor, "certificate", certificates.key.as_ref()));
@@ -75,7 +75,7 @@ fn has_certificate(pem: &str) -> bool {
     is_sound && !roots.is_empty()
 }
 
-/// The certificates of a text; none where one cannot be read.
+/// Returns the certificates in a text; none if one cannot be read.
 fn certificates(pem: &str) -> Option<Vec<CertificateDer<'static>>> {
     CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<Result<_, _>>().ok()
 }
@@ -92,7 +92,8 @@ fn has_key(pem: &str) -> bool {
     PrivateKeyDer::from_pem_slice(pem.as_bytes()).is_ok()
 }
 
-/// The content of a PEM file: given as it is, or, by the environment, as the path of the file.
+/// Returns the content of a PEM file. The text is the content or, from the environment, may be the path of
+/// the file.
 fn content(text: String, origin: Origin) -> Result<String, String> {
     if text.trim_start().starts_with(PEM) {
         Ok(text)

@@ -15,23 +15,25 @@ use crate::objects::id_text;
 use crate::subject::{Subject, what};
 use crate::template::CallScope;
 
-/// The number of parents whose children are listed at once. The API bounds its calls further.
+/// The number of parents whose children are listed at the same time. The limiter of the API bounds the calls
+/// further.
 const AT_ONCE: usize = 16;
 
-/// An item of a list, with what its object repeats of its parent.
+/// An item of a list, with the attributes that its object repeats of its parent.
 pub(crate) struct Item {
     pub(crate) json: Json,
     pub(crate) of_parent: Attributes,
 }
 
-/// An object below which others are listed.
+/// An object below which other objects are listed.
 struct ParentObject {
     id: ObjectId,
     attributes: Attributes,
 }
 
 impl Subject<'_> {
-    /// The items of a list: of one call, or of one for each parent. Where `child` names the parent, of that one only.
+    /// Returns the items of a list: of one call, or of one call for each parent. If `child` names its parent,
+    /// only the items below that one.
     pub(crate) async fn list_items(
         &self,
         list: &ListCall,
@@ -54,7 +56,7 @@ impl Subject<'_> {
         lists.try_concat().await
     }
 
-    /// The id of the parent that the attributes of a child name.
+    /// Returns the id of the parent that the attributes of a child name; none if they do not.
     pub(crate) fn parent_of(&self, child: &Attributes) -> Option<ObjectId> {
         let parent = self.model.parent.as_ref()?;
         let of_parent = self.other(&parent.ty).ok()?;
@@ -63,7 +65,8 @@ impl Subject<'_> {
         parents.collect::<Option<Vec<_>>>()?.pop()
     }
 
-    /// The parent that the attributes of a child name, if they hold all that its list is called with.
+    /// Returns the parent that the attributes of a child name, if they contain everything that the call of
+    /// its list needs.
     fn named_by(
         &self,
         parent: &Parent,
@@ -81,7 +84,8 @@ impl Subject<'_> {
         is_enough.then_some(ParentObject { id, attributes })
     }
 
-    /// All parents. One that does not fit the descriptor hides its children only where each of them can be read by itself.
+    /// Returns all parents. A parent that does not fit the descriptor hides its children only if each of them
+    /// can also be read by itself.
     async fn parents(&self, children_are_listed_only: bool) -> Result<Vec<ParentObject>, Failure> {
         let listing: Arc<Listing> = Box::pin(self.shared_list(None)).await?;
         if let Some(unfit) = listing.unfit.first().filter(|_| children_are_listed_only) {
@@ -94,7 +98,7 @@ impl Subject<'_> {
         Ok(listing.objects.iter().map(parent).collect())
     }
 
-    /// The children of one parent.
+    /// Returns the items below one parent.
     async fn items_below(
         &self,
         list: &ListCall,
@@ -112,7 +116,7 @@ impl Subject<'_> {
         let mut repeated = Attributes::new();
         for (own, theirs) in &parent.attributes {
             let value = object.attributes.get(theirs).cloned();
-            // Few lists repeat the id of what they are filled in with.
+            // Few items repeat the id of their parent.
             let value = value.or_else(|| {
                 (*theirs == of_parent.model.key).then(|| Value::String(object.id.0.clone()))
             });
@@ -121,8 +125,8 @@ impl Subject<'_> {
         Ok(items.into_iter().map(|json| Item { json, of_parent: repeated.clone() }).collect())
     }
 
-    /// A parent that went away while its children were listed has none. A 404 below one that is there is no word
-    /// about them, unless the descriptor says so.
+    /// Handles a 404 for the children of one parent. If the parent is gone by now, it has no children. If it
+    /// exists, a 404 says nothing about its children, unless the descriptor says that it does.
     async fn without_children(
         &self,
         list: &ListCall,

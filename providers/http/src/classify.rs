@@ -1,7 +1,7 @@
-//! The conclusions from an answer, or from its absence.
+//! The conclusions from an answer, or from a missing one.
 //!
-//! Pure: a status, a body and an error table in, a kind out. When in doubt it says so; only an
-//! answer that proves that nothing happened is a refusal.
+//! Pure: a status, a body and an error table go in, a kind comes out. In case of doubt the kind says so; only
+//! an answer that proves that nothing happened is a refusal.
 
 use std::time::Duration;
 
@@ -16,15 +16,15 @@ use crate::retry_after;
 use crate::transport::{Broken, Response};
 use crate::words::{declared, message, page_heading, status_words};
 
-/// A failed call, and what the caller of this module needs to go on.
+/// A failed call, with the facts that callers of this module need.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) error: Error,
-    /// The row of the error table that knew it.
+    /// The name of the row of the error table that matched; none if none did.
     pub(crate) row: Option<Box<str>>,
-    /// True if the table says that what was asked for is already so.
+    /// True if the table says that the object is already as the call was to make it.
     pub(crate) done: bool,
-    /// True if a read is worth another try.
+    /// True if a read may be tried again.
     pub(crate) transient: bool,
 }
 
@@ -39,13 +39,13 @@ impl Failure {
         Self { error: Error::new(kind, message), row: None, done: false, transient: false }
     }
 
-    /// With what the server said, masked.
+    /// Adds the words of the server, masked.
     pub(crate) fn said(mut self, said: String) -> Self {
         self.error = self.error.said(said);
         self
     }
 
-    /// Masks its message with another masker.
+    /// Masks the message with another masker.
     pub(crate) fn masked_by(mut self, masker: &Masker) -> Self {
         self.error.said = self.error.said.map(|said| masker.line(&said).into());
         self
@@ -57,7 +57,7 @@ impl Failure {
         self
     }
 
-    /// With how long the API asks to wait.
+    /// Adds the time for which the API asks to wait.
     fn after(mut self, asked: Option<Duration>) -> Self {
         self.error.retry_after = asked;
         self
@@ -74,22 +74,22 @@ impl Failure {
     }
 }
 
-/// The facts about a call that its answer is judged by.
+/// The facts about a call that are needed to judge its answer.
 pub(crate) struct Context<'a> {
     pub(crate) api: &'a Api,
-    /// The call in words, such as `POST /things`, without values.
+    /// A description of the call, such as `POST /things`, without values.
     pub(crate) what: &'a str,
     /// Scheme, host and port.
     pub(crate) origin: &'a str,
-    /// A sentence that tells how to set the key, for an answer that refuses it.
+    /// A sentence that says how to set the key, for an answer that refuses it.
     pub(crate) key_hint: &'a str,
     pub(crate) mutation: bool,
-    /// True if the address names an object, so that a 404 means the object.
+    /// True if the address names an object, so that a 404 is about that object.
     pub(crate) names_object: bool,
     pub(crate) masker: &'a Masker,
 }
 
-/// The body of a successful answer as `read` reads it (none when it is empty), or what went wrong.
+/// Returns the body of a successful answer, read by `read` (none if it is empty), or the failure.
 pub(crate) fn judge<T>(
     context: &Context<'_>,
     answer: &Response,
@@ -108,8 +108,8 @@ pub(crate) fn judge<T>(
     }
 }
 
-/// A success whose body is no JSON. Of a page the beginning is shown, for it says where the address
-/// leads. Anything else may be what was asked for, cut off, with the secrets of objects in it.
+/// Returns the failure of a success whose body is no JSON. The beginning of a web page is shown, because it
+/// shows where the address leads. Any other text may be a truncated answer with the secrets of objects in it.
 fn unreadable(
     context: &Context<'_>,
     answer: &Response,
@@ -138,8 +138,9 @@ fn where_it_ends(text: &str, end: &serde_json::Error) -> String {
     }
 }
 
-/// A success that the error table knows as a failure: an API that answers 200 and says in the body that
-/// it refused. What stands at `message` tells, and nothing else: any other text may be an object's.
+/// Returns the failure of a success that the error table knows as a failure: some APIs answer 200 and
+/// describe the refusal in the body. Only the text at `message` is compared, because any other text may
+/// belong to an object.
 pub(crate) fn told(context: &Context<'_>, answer: &Response, body: &Json) -> Option<Failure> {
     let said = declared(body, context.api)?;
     let named = |row: &&ErrorRow| row.statuses.contains(&answer.status);
@@ -155,7 +156,7 @@ fn is_html(answer: &Response, text: &str) -> bool {
         || text.trim_start().starts_with('<')
 }
 
-/// An answer that is no success.
+/// Returns the failure of an answer that is no success.
 fn refused(context: &Context<'_>, answer: &Response) -> Failure {
     let text = String::from_utf8_lossy(&answer.body);
     let json = serde_json::from_slice::<Json>(&answer.body).ok();
@@ -177,8 +178,8 @@ fn refused(context: &Context<'_>, answer: &Response) -> Failure {
     with_words(context, &masker, failure, &said, answer.status >= 500)
 }
 
-/// With what the server said, without the secrets of an object in it. What it says of a read, or when it
-/// breaks, may be about any object and hold that, so only the words before that are shown.
+/// Adds the words of the server, without the secrets of an object in them. The words about a read, or about a
+/// server error, may be about any object and contain it, so only the words before such data are shown.
 fn with_words(
     context: &Context<'_>,
     masker: &Masker,
@@ -202,7 +203,7 @@ fn with_words(
 fn by_status(context: &Context<'_>, answer: &Response, is_page: bool, message: String) -> Failure {
     match answer.status {
         401 | 403 => unauthenticated(context, message),
-        // What stands before an API answers with a page of its own where it does not know the way.
+        // A proxy before the API answers with its own page if it does not know the address.
         404 if is_page => Failure::new(Kind::Rejected, message).help(
             "a page is not the API's word, so nothing is known of the object: give an address that leads to the API",
         ),
@@ -220,14 +221,14 @@ fn by_status(context: &Context<'_>, answer: &Response, is_page: bool, message: S
         }
         300..400 => redirected(context, answer, message),
         408 | 425 | 500..600 => Failure::new(Kind::InDoubt, message).transient(),
-        // A status of the client's mistake leaves room for doubt, and none for another attempt: the same call
-        // would meet the same answer.
+        // A status for a mistake of the client leaves a doubt, but a repetition is useless: the same call
+        // would get the same answer.
         400..=498 => Failure::new(Kind::InDoubt, message).refused(),
         _ => Failure::new(Kind::InDoubt, message),
     }
 }
 
-/// A condition of a call that does not hold, such as `If-Match` with a version that is not the newest.
+/// Returns the failure of a condition of a call that does not hold, such as `If-Match` with an old version.
 fn outdated(message: String) -> Failure {
     let mut failure = Failure::new(Kind::Rejected, message).help(
         "it changed outside since the plan looked, and nothing was done: plan again, and review the plan",
@@ -236,8 +237,8 @@ fn outdated(message: String) -> Failure {
     failure
 }
 
-/// An answer that leads elsewhere. Where the same call is to be made there (307, 308), it was not made here;
-/// the others may as well show what became of it.
+/// Returns the failure of a redirect. If the same call is to be made at the other address (307, 308), it was
+/// not executed here; other redirects may also show the result of the call.
 fn redirected(context: &Context<'_>, answer: &Response, message: String) -> Failure {
     let proves = !context.mutation || matches!(answer.status, 307 | 308);
     let kind = if proves { Kind::Rejected } else { Kind::InDoubt };
@@ -253,8 +254,8 @@ fn redirected(context: &Context<'_>, answer: &Response, message: String) -> Fail
     Failure::new(kind, message).help(help)
 }
 
-/// Returns the target of a redirect, in words: a path on the same server, another server without its paths. There may
-/// be anything in these, and in queries.
+/// Returns the target of a redirect as text: a path on the same server, or another server without the path.
+/// The paths and queries of other servers may contain anything.
 fn place(context: &Context<'_>, location: &str) -> Option<String> {
     let origin = Url::parse(context.origin).ok()?;
     let url = origin.join(location).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
@@ -266,13 +267,13 @@ fn place(context: &Context<'_>, location: &str) -> Option<String> {
     Some(context.masker.line(&place)).filter(|place| !place.is_empty())
 }
 
-/// Names what to set, because the answer cannot.
+/// Adds the setting of the key, which the answer cannot name.
 fn unauthenticated(context: &Context<'_>, message: String) -> Failure {
     Failure::new(Kind::Unauthenticated, message)
         .help(format!("the key is wrong or lacks a right: {}", context.key_hint))
 }
 
-/// A GraphQL answer with errors. Without a row that knows it, a mutation is in doubt: a resolver
+/// Returns the failure of a GraphQL answer with errors. If no row matches, a mutation is in doubt: a resolver
 /// may have failed after its effect.
 pub(crate) fn graphql_errors(context: &Context<'_>, body: &Json, said: &str) -> Failure {
     let Context { what, origin, .. } = context;
@@ -285,18 +286,19 @@ pub(crate) fn graphql_errors(context: &Context<'_>, body: &Json, said: &str) -> 
     with_words(context, &context.masker.with_body(Some(body)), failure, said, false)
 }
 
-/// A GraphQL answer that does not answer what was asked.
+/// Returns the failure of a GraphQL answer that does not belong to the request.
 pub(crate) fn foreign(context: &Context<'_>, detail: &str) -> Failure {
     let Context { what, origin, .. } = context;
     let message = format!("{what} at {origin} got an answer that does not fit it: {detail}");
     Failure::new(Kind::InDoubt, message).transient()
 }
 
-/// No answer.
+/// Returns the failure of a call without an answer.
 pub(crate) fn broken(context: &Context<'_>, broken: &Broken) -> Failure {
     let Context { what, origin, masker, .. } = context;
     match broken {
-        // The handshake ends before a request leaves, and the next one would end so, too.
+        // The TLS handshake ended before a request was sent, and the next handshake would end in the same
+        // way.
         Broken::NotSent(reason) if reason.contains("certificate") => {
             let message = format!("{what} did not reach {origin}: {}", masker.line(reason));
             Failure::new(Kind::NotSent, message).help(
@@ -346,7 +348,7 @@ fn row<'a>(api: &'a Api, status: u16, said: &str) -> Option<&'a ErrorRow> {
     api.errors.iter().filter(of_status).find(|row| fits(row, said))
 }
 
-/// Returns true if a row knows these words.
+/// Returns true if a row matches these words.
 fn fits(row: &ErrorRow, said: &str) -> bool {
     let said = || said.to_lowercase();
     row.matching.as_ref().is_none_or(|part| said().contains(part.as_str()))
@@ -439,7 +441,7 @@ mod tests {
         }
     }
 
-    /// A status and a row that only says what happened: both say what to set.
+    /// Both a status and a row of the table lead to a message that says how to set the key.
     #[test]
     fn a_key_that_is_refused_is_named() {
         for (status, body) in [(401, ""), (400, r#"{"message":"Who are you?"}"#)] {
@@ -496,7 +498,8 @@ mod tests {
 ");
     }
 
-    /// A list, a read and what breaks may show any object, with secrets that are not known here.
+    /// The words about a list, a read or a server error may show any object, with secrets that are not known
+    /// here, so they are not shown.
     #[test]
     fn what_may_be_an_object_is_not_shown() {
         let rows = r#"[{"id": "1", "token": "hunter2"#;

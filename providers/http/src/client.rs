@@ -1,8 +1,8 @@
-//! The transport of real runs: an HTTP client behind the seam of [`crate::transport`].
+//! The transport of real runs: an HTTP client that implements [`crate::transport`].
 //!
-//! It follows no redirect, repeats nothing, sends no referer and uses no proxy of the environment:
-//! each of those could carry a key to another place, or a request to the server twice.
-//! This is the only module that names `reqwest`, whose errors show addresses with their queries.
+//! It follows no redirect, repeats nothing, sends no referer and uses no proxy of the environment: each of
+//! those could send a key to another place, or a request to the server twice. This is the only module that
+//! uses `reqwest`, whose errors show addresses with their queries.
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
@@ -21,7 +21,8 @@ use crate::connection::Connection;
 use crate::timing::Timing;
 use crate::transport::{Broken, Method, Request, Response, Transport};
 
-/// The client. A connection pool is made with the first call of its connection, so planning offline costs nothing.
+/// The client. A connection pool is made for the first call of its connection, so planning offline costs
+/// nothing.
 pub(crate) struct Client {
     timing: Timing,
     pools: Mutex<BTreeMap<Arc<Connection>, Result<reqwest::Client, String>>>,
@@ -32,7 +33,7 @@ impl Client {
         Self { timing, pools: Mutex::default() }
     }
 
-    /// The pool of a connection.
+    /// Returns the pool of a connection.
     fn pool(&self, connection: &Arc<Connection>) -> Result<reqwest::Client, Broken> {
         let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
         if !pools.contains_key(connection) {
@@ -41,7 +42,7 @@ impl Client {
         pools[connection].clone().map_err(Broken::NotSent)
     }
 
-    /// Reads the body in parts, so a server cannot fill the memory.
+    /// Reads the body in parts, so that a server cannot fill the memory.
     async fn read(&self, mut response: reqwest::Response, most: usize) -> Result<Vec<u8>, Broken> {
         let mut body = Vec::new();
         while let Some(part) = response.chunk().await.map_err(|error| self.broken(&error))? {
@@ -53,7 +54,7 @@ impl Client {
         Ok(body)
     }
 
-    /// Classifies an error by what it proves. The message holds no address.
+    /// Classifies an error by what it proves. The message contains no address.
     fn broken(&self, error: &reqwest::Error) -> Broken {
         if error.is_builder() {
             return Broken::NotSent("the request cannot be made".to_owned());
@@ -104,7 +105,7 @@ impl Transport for Client {
     }
 }
 
-/// The innermost cause: the outer ones only say that a request failed, and where.
+/// Returns the innermost cause: the outer ones only say that a request to an address failed.
 fn root(error: &reqwest::Error) -> String {
     let mut cause: Option<&dyn std::error::Error> = error.source();
     let mut text = None;
@@ -116,7 +117,7 @@ fn root(error: &reqwest::Error) -> String {
 }
 
 fn build(timing: &Timing, connection: &Connection) -> Result<reqwest::Client, String> {
-    // Another part of the process may have installed it already, which is as good.
+    // If another part of the process has installed it already, that is fine.
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let cannot_start =
         |error: reqwest::Error| format!("the HTTP client cannot start: {}", root(&error));
@@ -139,7 +140,7 @@ fn build(timing: &Timing, connection: &Connection) -> Result<reqwest::Client, St
         .user_agent(concat!("plumb/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(timing.connect)
         .timeout(timing.total)
-        // Below the idle time of common servers: fewer requests meet a closing connection.
+        // This is below the idle time of common servers, so fewer requests meet a closing connection.
         .pool_idle_timeout(Duration::from_secs(20))
         .tcp_nodelay(true)
         .build()
@@ -170,11 +171,11 @@ fn headers(pairs: &[(String, String)]) -> Result<HeaderMap, Broken> {
     Ok(headers)
 }
 
-/// The headers that belong to a connection, or that the client makes itself.
+/// The headers that belong to a connection, or that the client itself sets.
 const OURS: [HeaderName; 6] =
     [HOST, CONTENT_LENGTH, CONNECTION, TRANSFER_ENCODING, UPGRADE, EXPECT];
 
-/// Says whether a text can be the name of a header that a descriptor sets.
+/// Returns true if a text can be the name of a header that a descriptor sets.
 pub(crate) fn is_header_name(name: &str) -> bool {
     HeaderName::from_bytes(name.as_bytes()).is_ok_and(|name| !OURS.contains(&name))
 }

@@ -1,39 +1,40 @@
-//! Codecs: the shapes that single attributes take on the wire beyond their types.
+//! Codecs: the forms of single attributes on the wire, in addition to their types.
 //!
-//! Each codec changes a written value in one way and undoes that when reading; an attribute has a
-//! list of them. A codec passes what it does not recognise, so the conversion to the attribute's
-//! type afterwards says what is wrong with it.
+//! Each codec changes a written value in one way and undoes that when reading; an attribute has a list of
+//! codecs. A codec passes a value that it does not recognise on, and the later conversion to the attribute's
+//! type reports the mistake.
 
 use serde_json::Value as Json;
 
 use crate::wire::{Unwritable, Wire};
 
-/// One change of shape.
+/// One change of the form.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Codec {
-    /// A list of texts is one text, its items joined by a separator.
+    /// A list of texts becomes one text, its items joined by a separator.
     Join(String),
-    /// A text of several items is a list of texts.
+    /// A text with several items becomes a list of texts.
     Unjoin(String),
-    /// A map is a list of objects that hold a key and a value under these names.
+    /// A map becomes a list of objects with a key and a value under these names.
     Pairs(String, String),
-    /// Any value is its JSON text.
+    /// A value becomes its JSON text.
     JsonText,
-    /// A text is a name of a GraphQL enum.
+    /// A text becomes a name of a GraphQL enum.
     Enum,
-    /// Null is written as this, and this is read as null.
+    /// Null is written as this value, and this value is read as null.
     NullIs(Json),
-    /// This is read as null, and null is written as null.
+    /// This value is read as null, and null is written as null.
     ReadsAsNull(Json),
-    /// Single values have other forms on the wire: wire and attribute, in order of preference.
+    /// Single values have other forms on the wire: pairs of the wire's and the attribute's form, in order of
+    /// preference.
     Values(Vec<(Json, Json)>),
-    /// Texts that a server appends are cut off when reading.
+    /// Texts that a server appends are removed when reading.
     Suffixes(Vec<String>),
-    /// Keys of a map that are none of ours.
+    /// Keys of a map that the spec does not manage are left out when reading.
     IgnoreKeys(Vec<String>),
-    /// Each item of a list stands in an object of its own, under this name.
+    /// Each item of a list becomes an object with the item under this name.
     Wrap(String),
-    /// A number is a text.
+    /// A number becomes a text.
     NumberText,
     /// One pipeline for writing and another one for reading.
     Split { write: Vec<Codec>, read: Vec<Codec> },
@@ -49,7 +50,7 @@ pub(crate) fn read(codecs: &[Codec], value: Json) -> Json {
     codecs.iter().rev().fold(value, |value, codec| codec.read(value))
 }
 
-/// The values of an attribute that are written as they are and read back as null.
+/// Returns the values of an attribute that are written without a change and read back as null.
 pub(crate) fn nulls(codecs: &[Codec]) -> Vec<Json> {
     let words = |(index, codec): (usize, &Codec)| {
         let before = &codecs[..index];
@@ -61,7 +62,7 @@ pub(crate) fn nulls(codecs: &[Codec]) -> Vec<Json> {
 }
 
 impl Codec {
-    /// Returns the texts that stand for null on the wire, if this codec is the only one of a value.
+    /// Returns the texts that mean null on the wire, if this codec is the only one of a value.
     fn nulls(&self) -> Vec<Json> {
         match self {
             Self::NullIs(word) | Self::ReadsAsNull(word) => vec![word.clone()],
@@ -141,7 +142,7 @@ impl Codec {
         }
     }
 
-    /// The fields that a GraphQL selection of the attribute needs because of this codec.
+    /// Returns the fields that a GraphQL selection of the attribute needs because of this codec.
     pub(crate) fn selects(&self) -> Option<Vec<&str>> {
         match self {
             Self::Pairs(key, value) => Some(vec![key, value]),
@@ -159,7 +160,7 @@ fn join(items: &[Wire], separator: &str) -> Result<Wire, Unwritable> {
             Wire::Text(text) | Wire::Enum(text) if !text.contains(separator) => {
                 texts.push(text.as_str());
             }
-            // An item with the separator in it would come back as two.
+            // An item that contains the separator would be read back as two.
             _ => return Err(Unwritable::Shape(format!("a list of texts without `{separator}`"))),
         }
     }
@@ -170,7 +171,7 @@ fn split(text: &str, separator: &str) -> Json {
     text.split(separator).map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
-/// A list of texts as one text; a list of something else stays what it is.
+/// Returns a list of texts as one text; a list of other values stays as it is.
 fn unjoin(items: Vec<Json>, separator: &str) -> Json {
     match items.iter().map(Json::as_str).collect::<Option<Vec<_>>>() {
         Some(texts) => texts.join(separator).into(),
@@ -178,7 +179,7 @@ fn unjoin(items: Vec<Json>, separator: &str) -> Json {
     }
 }
 
-/// A list of pairs as a map; a list of something else stays what it is.
+/// Returns a list of pairs as a map; a list of other values stays as it is.
 fn unpair(items: Vec<Json>, key: &str, value: &str) -> Json {
     let pair = |item: &Json| Some((item.get(key)?.as_str()?.to_owned(), item.get(value)?.clone()));
     match items.iter().map(pair).collect::<Option<serde_json::Map<_, _>>>() {
@@ -194,7 +195,7 @@ fn unwrap(mut item: Json, name: &str) -> Json {
     }
 }
 
-/// Says whether a text is a name in GraphQL: `[_A-Za-z][_0-9A-Za-z]*`.
+/// Returns true if a text is a name in GraphQL: `[_A-Za-z][_0-9A-Za-z]*`.
 pub(crate) fn is_graphql_name(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')

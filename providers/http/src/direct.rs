@@ -1,8 +1,8 @@
-//! Calls that no descriptor describes, to an API that one does.
+//! Calls that no descriptor describes, to an API of a descriptor.
 //!
-//! An API beyond resources, such as a queue of jobs, is called here: with the
-//! address, the key, the limits, the retries and the words of the provider itself. Bodies go out
-//! and come back as the texts that they are: what others wrote is not ours to change.
+//! An API beyond resources, such as a queue of jobs, is called here, with the address, the key, the limits,
+//! the retries and the error messages of the provider itself. Bodies are sent and returned as texts without a
+//! change, because other programs wrote them.
 
 use std::time::Duration;
 
@@ -29,30 +29,30 @@ pub struct Direct {
 pub struct DirectCall<'a> {
     /// The path below the API's address, with its query; begins with a slash.
     pub path: String,
-    /// The call in words, without values, such as `POST /run`.
+    /// A description of the call, without values, such as `POST /run`.
     pub what: &'a str,
     /// The body of the call.
     pub ask: Ask,
-    /// True if doing it twice is doing it once: then it is tried again when its answer is lost.
+    /// True if a repetition has no further effect: then the call is repeated if its answer is lost.
     pub repeatable: bool,
-    /// The time that the API may hold its answer back on purpose.
+    /// The time for which the API may hold its answer back on purpose.
     pub held: Duration,
-    /// The secrets of the call. They are masked in whatever the API says of it.
+    /// The secrets of the call. They are masked in all messages of the API about it.
     pub secrets: Vec<Value>,
-    /// The permit that is asked for before each sending.
+    /// The permit that the call asks for before each sending; none if it needs none.
     pub permit: Option<&'a dyn SendPermit>,
 }
 
 /// The content of a call.
 pub enum Ask {
-    /// Nothing: it reads.
+    /// No body; the call only reads.
     Get,
-    /// Nothing, or a JSON text.
+    /// No body, or a JSON text.
     Post(Option<String>),
 }
 
 impl Direct {
-    /// Looks up address and key, and refuses what is wrong with them. What is missing shows with
+    /// Looks up address and key, and refuses those that are wrong. A missing address or key is reported by
     /// the first call.
     pub fn open(
         descriptor: &Descriptor,
@@ -66,24 +66,25 @@ impl Direct {
         Ok(Self { caller: Caller::new(descriptor, access, settings), api: api.into() })
     }
 
-    /// A text that came from the API, without the key and these values, in whatever form it has them.
+    /// Returns a text from the API in which the key and these values are masked, in whatever form they
+    /// appear.
     pub fn hide(&self, text: &str, secrets: &[Value]) -> String {
         self.caller.masker.clone().with_secrets(secrets).mask(text)
     }
 
-    /// The address of the API; none where nobody gave it.
+    /// Returns the address of the API; none if it is not set.
     pub fn address(&self) -> Option<&Url> {
         self.caller.address(&self.api)
     }
 
-    /// The header that carries the key in calls of the API, name and value; none without a key, or where it goes
-    /// another way. Whoever asks answers for where it is sent.
+    /// Returns the name and the value of the header that carries the key in calls of the API; none without a
+    /// key, or if the key is sent in another way. The caller is responsible for where the key is sent.
     pub fn key_header(&self) -> Option<(String, String)> {
         self.caller.key_header(&self.api)
     }
 
-    /// Makes a call and returns the answer's JSON; none when its body is empty. `progress` is told
-    /// when it has to be tried again.
+    /// Makes a call and returns the JSON of the answer; none if its body is empty. `progress` gets a notice
+    /// when the call has to be repeated.
     pub async fn call(
         &self,
         call: DirectCall<'_>,

@@ -1,7 +1,7 @@
-//! Phases that add to a set, or take from it, with a call for each element.
+//! Phases that add elements to a set, or remove elements from it, with one call for each element.
 //!
-//! The set is read just before, so that a run that was interrupted goes on with what is left. Each call may be made
-//! twice: an element that is there already, or gone already, is no failure.
+//! The set is read just before, so that an interrupted phase continues with the remaining elements. Each call
+//! may be made twice: an element that exists already, or is gone already, is no failure.
 
 use engine::value::Value;
 use provider_port::{Kind, Object};
@@ -12,8 +12,8 @@ use crate::perform::Act;
 use crate::subject::what;
 
 impl Act<'_> {
-    /// Makes the call of the phase for each element that is to go or to come. Nothing is done where the spec does not
-    /// give the set.
+    /// Makes the call of the phase for each element that is to be added or removed. Does nothing if the spec
+    /// does not give the set.
     pub(crate) async fn change_elements(
         &self,
         model: &CallModel,
@@ -54,7 +54,7 @@ impl Act<'_> {
         self.silent(Some(id), false).await
     }
 
-    /// The failure with the element that it is about. The API's own text does not show it.
+    /// Adds the element to the failure of its call. The API's own text does not show it.
     fn about(&self, mut failure: Failure, elements: &Elements, element: &Value) -> Failure {
         let attribute = self.subject.schema.attributes.get(&elements.attribute);
         if attribute.is_some_and(|it| !it.sensitive) && !element.holds_sealed() {
@@ -64,7 +64,7 @@ impl Act<'_> {
     }
 }
 
-/// A look before the first call, which failed: nothing was sent.
+/// Returns the failure of the read before the first call: nothing was sent.
 fn not_sent(model: &CallModel, mut failure: Failure) -> Failure {
     if failure.error.kind != Kind::NotFound {
         failure.error.kind = Kind::NotSent;

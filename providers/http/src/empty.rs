@@ -1,8 +1,8 @@
 //! The meaning of attributes that an API leaves out of its answers because they are empty.
 //!
-//! An answer may as well be a part of an object, so nothing follows from what it lacks unless the
-//! descriptor says so of the API. Even then it does only in a look at an object. The answer
-//! to a change may show an id and no more: there it is empty where the call sent it so.
+//! An answer may show only a part of an object, so a missing attribute means nothing unless the descriptor
+//! says that the API omits empty ones. Even then it counts only in a look at the object. The answer to a
+//! change may show no more than an id: in it, a missing attribute is empty only if the call sent it empty.
 
 use engine::address::Name;
 use engine::schema::SeenIn;
@@ -40,7 +40,7 @@ impl<'a> Subject<'a> {
 }
 
 impl<'a> Empty<'a> {
-    /// Returns true if an answer leaves it out.
+    /// Returns true if an answer leaves the attribute out.
     pub(crate) fn is_left_out_of(&self, answer: &Json) -> bool {
         is_left_out(answer, self.path)
     }
@@ -48,7 +48,7 @@ impl<'a> Empty<'a> {
     fn of(name: &'a Name, attribute: &'a AttributeModel, api: &Name) -> Option<Self> {
         let shape = attribute.wires.get(api)?;
         let path = shape.read_at.as_ref().filter(|_| shape.shown.is_none())?;
-        // Many an API shows a secret once, and never again: that is no empty one.
+        // Many APIs show a secret once and never again, so a missing secret is not an empty one.
         if attribute.schema.sensitive {
             return None;
         }
@@ -65,12 +65,13 @@ pub(crate) struct Look {
     empty: Attributes,
     /// The attributes that do not exist according to some of the answers.
     absent: Attributes,
-    /// The number of answers that showed the object, as long as each one did.
+    /// The number of answers, from the first on without a gap, that showed the object.
     answers: usize,
 }
 
 impl Look {
-    /// Adds what an answer shows, the first of the look being number 0. What two show is the first's word.
+    /// Adds the attributes that an answer shows; the first answer of the look has number 0. If two answers
+    /// show an attribute, the first one counts.
     pub(crate) fn add(
         &mut self,
         number: usize,
@@ -93,18 +94,20 @@ impl Look {
         &self.attributes
     }
 
-    /// Adds what an answer says that there is not: what another one shows stands.
+    /// Adds the attributes that do not exist according to an answer. If another answer shows such an
+    /// attribute, that counts.
     pub(crate) fn lack(&mut self, absent: Attributes) {
         join(&mut self.absent, absent);
     }
 
-    /// Adds what is known beside what the answers show.
+    /// Adds attributes that are known from elsewhere.
     pub(crate) fn know(&mut self, attributes: Attributes) {
         join(&mut self.attributes, attributes);
     }
 
-    /// All that is known of the object. What was left out is empty where all answers showed the object: one
-    /// that did not may be behind, and could have shown the rest.
+    /// Returns all attributes that are known of the object. An attribute that was left out is empty if all
+    /// `answers` showed the object: an answer that did not show it may be out of date, and the attribute may
+    /// be in it.
     pub(crate) fn attributes(mut self, answers: usize) -> Attributes {
         join(&mut self.attributes, self.absent);
         if self.answers == answers {
@@ -114,7 +117,7 @@ impl Look {
     }
 }
 
-/// Returns true if nothing stands at a path, nor in the place of what would lead there.
+/// Returns true if a JSON value has nothing at a path, and no other value on the way to it.
 fn is_left_out(json: &Json, path: &[String]) -> bool {
     let Some((first, rest)) = path.split_first() else { return false };
     match json.get(first) {
@@ -138,8 +141,9 @@ fn left_out(ty: &Type, codecs: &[Codec]) -> Option<Value> {
     from_json(&undone(codecs, empty)).convert(ty).ok()
 }
 
-/// The codecs undone on what is empty on the wire, where `empty` is what is empty before they are done.
-/// Where one makes nothing of that, as of a text without JSON, it is what is empty before it.
+/// Returns the value that reading an empty value on the wire gives. `empty` is the empty value of the
+/// attribute's type. A codec that cannot read the empty value of the wire, such as JSON in an empty text,
+/// gives `empty`.
 fn undone(codecs: &[Codec], empty: Json) -> Json {
     let Some((first, rest)) = codecs.split_first() else { return empty };
     if let Codec::Split { read, .. } = first {
@@ -150,7 +154,7 @@ fn undone(codecs: &[Codec], empty: Json) -> Json {
     if inner.is_null() || is_alike { inner } else { empty }
 }
 
-/// Returns an empty value in the shape that a codec makes of it.
+/// Returns an empty value in the form that a codec writes.
 fn written(codec: &Codec, empty: &Json) -> Json {
     match codec {
         Codec::Join(_) | Codec::JsonText | Codec::NumberText => "".into(),

@@ -1,8 +1,8 @@
-//! GraphQL documents, printed from typed values, and what their answers say.
+//! GraphQL documents, printed from typed values, and the answers to them.
 //!
-//! A document is never pasted together from texts of a user: names are checked when the descriptor
-//! is read, and literals are printed from [`Wire`] values here. Each attempt has an alias of its
-//! own, so an answer that belongs to another attempt is recognised.
+//! A document is never assembled from texts of a user: names are checked when the descriptor is read, and
+//! literals are printed from [`Wire`] values here. Each attempt has its own alias, so an answer to another
+//! attempt is recognised.
 
 use std::fmt::Write as _;
 
@@ -13,12 +13,12 @@ use crate::codec::is_graphql_name;
 use crate::descriptor::model::{AttributeModel, Naming, TypeModel};
 use crate::wire::{Unwritable, Wire};
 
-/// The fields that are asked for: names, each with its own selection (empty for a scalar).
+/// The selected fields: names, each with its own selection (empty for a scalar).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selection(Vec<(String, Selection)>);
 
 impl Selection {
-    /// Selects the fields that an answer about objects of a type must show through an API.
+    /// Returns the fields that an answer about objects of a type must show through an API.
     pub(crate) fn of(model: &TypeModel, api: &str, naming: Naming) -> Self {
         let mut selection = Self::default();
         for attribute in model.attributes.values() {
@@ -67,7 +67,7 @@ fn of_attribute(
         Some(names) => {
             Selection(names.into_iter().map(|n| (n.to_owned(), Selection::default())).collect())
         }
-        // A text codec hides the type's own shape: the field is a scalar.
+        // A text codec hides the form of the type: the field is a scalar.
         None if !shape.read.is_empty() => Selection::default(),
         None => of_type(&attribute.schema.ty, naming),
     };
@@ -91,13 +91,13 @@ fn of_type(ty: &Type, naming: Naming) -> Selection {
 pub(crate) struct Operation<'a> {
     pub(crate) mutation: bool,
     pub(crate) alias: &'a str,
-    /// The path of fields; the arguments belong to the last, the alias to the first.
+    /// The path of fields; the arguments belong to the last one, the alias to the first.
     pub(crate) fields: &'a [String],
     pub(crate) arguments: &'a [(String, Wire)],
     pub(crate) selection: Option<&'a Selection>,
 }
 
-/// The text of a document with one operation.
+/// Returns the text of a document with one operation.
 pub(crate) fn document(operation: &Operation<'_>) -> Result<String, Unwritable> {
     let mut text = String::from(if operation.mutation { "mutation {" } else { "query {" });
     let _ = write!(text, " {}:", operation.alias);
@@ -166,11 +166,11 @@ fn is_enum_value(name: &str) -> bool {
 /// The answer to one operation.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Answer<'a> {
-    /// The called field's value; null too.
+    /// The value of the called field, which may be null.
     Value(&'a Json),
-    /// The messages of its errors, in one line.
+    /// The error messages, in one line.
     Errors(String),
-    /// It answers another operation, or nothing that could be understood.
+    /// The answer belongs to another operation, or cannot be understood.
     Foreign,
 }
 

@@ -1,4 +1,4 @@
-//! The keys of a provider as the environment and the spec give them: as a text, in a file, or by a command.
+//! The keys of a provider, from the environment and the spec: as a text, in a file, or by a command.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -14,15 +14,15 @@ use crate::trust;
 
 /// The largest key file, in bytes.
 const FILE_MAX: u64 = 64 * 1024;
-/// The ends of the names of variables that may also be given as a file or a command.
+/// The endings of variables that may also be given as a file or a command.
 const SECRET_NAMES: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
 
-/// The end of the name of a variable that names a file.
+/// The ending of a variable that names a file.
 const FILE: &str = "_FILE";
-/// The end of the name of a variable that holds a command.
+/// The ending of a variable that holds a command.
 const COMMAND: &str = "_COMMAND";
 
-/// The keys that are there, and the ways to ask for others.
+/// The keys that were found, and the ways to ask for others.
 #[derive(Default)]
 pub(crate) struct FoundKeys {
     pub(crate) keys: BTreeMap<Name, Key>,
@@ -93,7 +93,7 @@ fn refuse_foreign(
     }
 }
 
-/// The text in a file, such as a key. The error names no content.
+/// Returns the text in a file, such as a key. The error contains none of its content.
 pub(crate) fn in_file(path: &str) -> Result<String, String> {
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
     let mut text = String::new();
@@ -112,8 +112,8 @@ fn bad_file(provider: &str, variable: &str, reason: &str) -> Diagnostic {
         .help("give the path of a file that holds the key and nothing else")
 }
 
-/// Returns true if a text can stand in a header: what cannot would only fail at the first call, and there
-/// look as if the address were wrong.
+/// Returns true if a text can stand in a header. Any other text would fail at the first call, with a message
+/// that looks as if the address were wrong.
 fn is_sendable(key: &str) -> bool {
     key.chars().all(|letter| !letter.is_control())
 }
@@ -124,7 +124,7 @@ fn bad_key(provider: &str, given: &str) -> Diagnostic {
         .help("copy the key once more, as one line")
 }
 
-/// A variable that is set.
+/// Returns the value of a variable; none if it is not set.
 fn given(variable: &str, settings: &Settings<'_>) -> Option<String> {
     (settings.environment)(variable).filter(|text| !text.trim().is_empty())
 }
@@ -134,7 +134,7 @@ fn is_secret_name(source: &Source) -> bool {
     SECRET_NAMES.iter().any(|end| variable.ends_with(end))
 }
 
-/// A text, and its origin. Under an alias, what is given to that one alone goes before what all have.
+/// Returns a text and its origin. For an alias, its own variable takes precedence over the common one.
 pub(crate) fn look_up(source: &Source, settings: &Settings<'_>) -> Option<(String, Origin)> {
     let variable = source.env.as_deref();
     let own = variable.and_then(|variable| settings.own_variable(variable));
@@ -158,7 +158,7 @@ pub(crate) fn look_up(source: &Source, settings: &Settings<'_>) -> Option<(Strin
 }
 
 impl Source {
-    /// Returns the origin of a text, in words.
+    /// Returns a description of the origin of a text.
     pub(crate) fn given(&self, origin: Origin) -> String {
         match origin {
             Origin::Environment => self.env.clone().unwrap_or_default(),

@@ -1,10 +1,11 @@
-//! The parts of a key that is made of several attributes.
+//! The parts of a key that consists of several attributes.
 
 use engine::address::Name;
 use engine::expression::{Expr, Kind, Root};
 use engine::value::Value;
 
-/// Returns true if the attributes can be told from a key of this form: it is made of them and of texts between them.
+/// Returns true if the attributes can be computed from a key of this form: attributes with texts between
+/// them.
 pub(crate) fn splits(key: &Expr) -> bool {
     pieces(key).is_some()
 }
@@ -29,7 +30,7 @@ fn pieces(key: &Expr) -> Option<Vec<Piece<'_>>> {
     (!pieces.windows(2).any(touch)).then_some(pieces)
 }
 
-/// Splits an id at the texts of its key, if there is but one way.
+/// Splits an id at the texts of its key; returns none if there is no way, or more than one.
 pub(crate) fn split<'a>(key: &'a Expr, id: &'a str) -> Option<Vec<(&'a Name, &'a str)>> {
     let pieces = pieces(key)?;
     let texts = || {

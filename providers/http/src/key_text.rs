@@ -1,4 +1,4 @@
-//! Texts with keys in them, such as `Bearer ${key}`: what headers and queries are sent with.
+//! Texts with keys in them, such as `Bearer ${key}`, for headers and queries.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ enum Piece {
 }
 
 impl KeyText {
-    /// Reads a text. The error says what is wrong with it.
+    /// Reads a text. The error describes the mistake.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text.chars().any(char::is_control) {
             return Err("it holds a control character".to_owned());
@@ -34,7 +34,7 @@ impl KeyText {
         Ok(Self(pieces))
     }
 
-    /// The names of the keys in it.
+    /// Returns the names of the keys in the text.
     pub(crate) fn names(&self) -> BTreeSet<&Name> {
         let keys = self.0.iter().filter_map(|piece| match piece {
             Piece::Key(name) => Some(name),
@@ -43,7 +43,7 @@ impl KeyText {
         keys.collect()
     }
 
-    /// The text with its keys. The error is the name of one that is not there.
+    /// Returns the text with its keys filled in. The error is the name of a key that is not set.
     pub(crate) fn fill<'k>(&self, key: &dyn Fn(&Name) -> Option<&'k str>) -> Result<String, Name> {
         let mut filled = String::new();
         for piece in &self.0 {

@@ -1,9 +1,9 @@
 //! A provider written as TOML: any HTTP API, REST or GraphQL.
 //!
-//! A descriptor is read ([`load`]) into plain data, configured with addresses and a key
-//! ([`HttpProvider::configure`]), and then interpreted: nothing in this crate knows a resource type
-//! by name. From the outside in: the provider looks and does, calls are tried again where that is
-//! safe, answers are classified by what they prove, and a [`Transport`] carries single requests.
+//! A descriptor is read ([`load`]) into plain data, configured with addresses and keys
+//! ([`HttpProvider::configure`]), and then interpreted: no code in this crate knows a resource type by name.
+//! From the outside in: the provider reads and changes objects, calls are repeated if that is safe, answers
+//! are classified by what they prove, and a [`Transport`] carries single requests.
 
 mod access;
 mod address;

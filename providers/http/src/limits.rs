@@ -1,9 +1,9 @@
 //! The limit on simultaneous calls to one API address, and on their rate.
 //!
-//! One limiter per address in a network, shared by all provider instances. It learns from 429:
-//! the number of calls at once is halved, all calls pause as long as the API asks, and calls are
-//! spaced at the rate that the API was seen to accept; then both grow again, slowly. The arithmetic
-//! is [`Window`], which takes the time as an argument; the waiting is [`Limiter`].
+//! There is one limiter for each address in a network, shared by all provider instances. It adapts to answers
+//! with status 429: it halves the number of simultaneous calls, makes all calls pause as long as the API
+//! asks, and spaces calls at the rate that the API has accepted. Then both grow again, slowly. [`Window`]
+//! does the arithmetic and takes the time as an argument; [`Limiter`] waits.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -12,57 +12,57 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Over how long the accepted rate is measured.
+/// The time over which the accepted rate is measured.
 const MEASURE: Duration = Duration::from_secs(1);
 /// The share of the accepted rate that is used after a refusal.
 const SHARE: f64 = 0.9;
 /// The growth of the rate in each [`MEASURE`] without a refusal.
 const GROWTH: f64 = 1.05;
-/// Above this rate, calls are not spaced any more.
+/// The rate, in calls for a second, above which calls are not spaced any more.
 const RATE_MAX: f64 = 500.0;
 
-/// Those of the network that all real clients of the process share.
+/// The limiters of the network that all real clients of the process share.
 static LIMITERS: LazyLock<Limiters> = LazyLock::new(Limiters::default);
 
-/// Waits its turn for one API address.
+/// Makes calls to one API address wait for their turn.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     window: Mutex<Window>,
     changed: Notify,
 }
 
-/// A turn; given back when dropped.
+/// The permission for one call; returned when dropped.
 #[derive(Debug)]
 pub(crate) struct Turn {
     limiter: Arc<Limiter>,
     began: Began,
 }
 
-/// The start of a turn, as its window remembers it.
+/// The start of a turn, as its window records it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Began {
     epoch: u64,
-    /// The earliest start of the next turn because of this one.
+    /// The earliest start of the next turn because of this one; none if calls are not spaced.
     next_start: Option<Instant>,
 }
 
 impl Limiter {
-    /// A limiter for an API that nothing is known about.
+    /// Returns a limiter for an API about which nothing is known.
     pub(crate) fn new(bound: usize) -> Self {
         Self { window: Mutex::new(Window::new(bound)), changed: Notify::new() }
     }
 
-    /// The limiter of an address in the network of this process.
+    /// Returns the limiter of an address in the network of this process.
     pub(crate) fn of(address: &str, bound: usize) -> Arc<Self> {
         LIMITERS.of(address, bound)
     }
 
-    /// Lets at least so many calls be under way.
+    /// Allows at least `bound` simultaneous calls.
     pub(crate) fn raise(&self, bound: usize) {
         self.with(|window| window.raise(bound));
     }
 
-    /// For how long the API has refused everything; zero when its last word was not a refusal.
+    /// Returns the time for which the API has refused everything; zero if its last answer was no refusal.
     pub(crate) fn refused_for(&self) -> Duration {
         self.with(|window| window.refused_since.map_or(Duration::ZERO, |since| since.elapsed()))
     }
@@ -85,18 +85,18 @@ impl Limiter {
 }
 
 impl Turn {
-    /// The API accepted the call.
+    /// Records that the API accepted the call.
     pub(crate) fn accepted(&self) {
         self.limiter.with(|window| window.accepted(Instant::now()));
         self.limiter.changed.notify_waiters();
     }
 
-    /// Nothing was sent: the next call need not wait for it.
+    /// Records that nothing was sent: the next call need not wait for this one.
     pub(crate) fn unused(&self) {
         self.limiter.with(|window| window.unused(self.began));
     }
 
-    /// The API refused the call with 429 and asked to wait.
+    /// Records that the API refused the call with 429 and asked to wait.
     pub(crate) fn throttled(&self, after: Duration) {
         self.limiter.with(|window| window.throttled(Instant::now(), self.began.epoch, after));
     }
@@ -114,7 +114,7 @@ impl Drop for Turn {
 pub(crate) struct Limiters(Mutex<BTreeMap<String, Arc<Limiter>>>);
 
 impl Limiters {
-    /// The limiter of an address. The greatest bound that any instance asked for holds.
+    /// Returns the limiter of an address. The largest bound that any instance asks for counts.
     pub(crate) fn of(&self, address: &str, bound: usize) -> Arc<Limiter> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let limiter =
@@ -136,18 +136,18 @@ enum Start {
 #[derive(Debug)]
 struct Window {
     bound: usize,
-    /// The number of simultaneous calls that is allowed; grows by parts.
+    /// The allowed number of simultaneous calls; grows by fractions.
     allowed: f64,
     running: usize,
-    /// Raised with each halving: a refusal of a call from before says nothing new.
+    /// Raised with each halving: a refusal of a call from before the halving changes nothing.
     epoch: u64,
     paused_until: Option<Instant>,
-    /// Calls a second, once a refusal has shown that there is a limit.
+    /// The allowed calls for a second; none until a refusal has shown that there is a limit.
     rate: Option<f64>,
     grown_at: Option<Instant>,
     next_start: Option<Instant>,
     recent: VecDeque<Instant>,
-    /// Since when no call was accepted, once one was refused.
+    /// The time since which no call was accepted; none if the last one was.
     refused_since: Option<Instant>,
 }
 
@@ -224,13 +224,13 @@ impl Window {
         self.allowed = (self.allowed / 2.0).max(1.0);
         self.forget(now);
         let seen = as_float(self.recent.len()).max(1.0) / MEASURE.as_secs_f64();
-        // A second refusal shows that the rate itself was too high, not a burst before it.
+        // A second refusal shows that the rate itself was too high, and not only a burst before it.
         let rate = self.rate.map_or(seen * SHARE, |rate| (rate * SHARE).min(seen.max(rate / 2.0)));
         self.rate = Some(rate.max(0.2));
         self.grown_at = Some(until);
     }
 
-    /// Drops what is older than the measure; keeps the queue short under any rate.
+    /// Drops starts that are older than the measured time, so that the queue stays short at any rate.
     fn forget(&mut self, now: Instant) {
         while self.recent.front().is_some_and(|at| now.saturating_duration_since(*at) > MEASURE) {
             self.recent.pop_front();
@@ -285,8 +285,8 @@ mod tests {
         );
     }
 
-    /// A thousand calls that take no time against a server that allows 20 a second and asks to
-    /// wait one second when it refuses.
+    /// The limiter learns the rate of a server: a thousand calls that take no time go to a server that allows
+    /// 20 a second and asks to wait one second when it refuses.
     #[test]
     fn learns_the_rate_of_a_server() {
         let start = Instant::now();

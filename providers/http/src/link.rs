@@ -1,14 +1,14 @@
 //! The header `Link` (RFC 8288), as far as it names the next page of a list.
 //!
-//! A list that ended where a link was misread would tell of objects that are gone, so a header that
-//! does not keep to the grammar is an error.
+//! If a misread link ended a list early, objects would seem to be gone. So a header that does not follow the
+//! grammar is an error.
 
-/// The reason to refuse a header.
+/// The reason for refusing a header.
 const UNREADABLE: &str = "its header `Link` cannot be read";
 
 type Read<'a, T> = Result<(T, &'a str), &'static str>;
 
-/// The target of the first link that is one to the next page; none where there is no such link.
+/// Returns the target of the first link to a next page; none if there is no such link.
 pub(crate) fn next(header: &str) -> Result<Option<&str>, &'static str> {
     let between = |text: &'_ str| text.trim_start_matches([' ', '\t', ',']).len();
     let mut rest = &header[header.len() - between(header)..];
@@ -24,7 +24,7 @@ pub(crate) fn next(header: &str) -> Result<Option<&str>, &'static str> {
     Ok(None)
 }
 
-/// Reads `; name=value; …` up to the end of a link; says whether it is a link to the next page.
+/// Reads `; name=value; …` up to the end of a link; returns true if it is a link to the next page.
 fn parameters(text: &str) -> Read<'_, bool> {
     let (mut rest, mut relation) = (text.trim_start(), None);
     while let Some(after) = rest.strip_prefix(';') {
@@ -33,7 +33,7 @@ fn parameters(text: &str) -> Read<'_, bool> {
         let (name, mut after) = (after[..end].trim_end(), &after[end..]);
         if let Some(text) = after.strip_prefix('=') {
             let (value, behind) = value(text.trim_start())?;
-            // Of several relations the first one holds.
+            // Of several relations, the first one counts.
             if name.eq_ignore_ascii_case("rel") && relation.is_none() {
                 relation = Some(value.split_whitespace().any(|r| r.eq_ignore_ascii_case("next")));
             }

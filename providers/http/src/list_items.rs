@@ -1,4 +1,4 @@
-//! The items of lists that cannot be taken for objects: two under one id, and what does not fit the
+//! The items of lists that cannot be used as objects: two with one id, and items that do not fit the
 //! descriptor.
 
 use std::collections::BTreeSet;
@@ -18,9 +18,10 @@ use crate::subject::{Subject, unreadable};
 use crate::wire::{at, decode};
 
 impl Subject<'_> {
-    /// Returns true if two items with one id are two objects. Lists in pages may show an object twice, and joined
-    /// lists do: it may have changed in between, but not in attributes that never change. One list shows it
-    /// under one name.
+    /// Returns the attribute in which two items with one id are two objects; none if they may be one. Lists
+    /// with pages may show an object twice, and so do joined lists. The object may have changed in between,
+    /// but not in attributes that never change. Within one list, the attributes that reads need do not differ
+    /// either.
     pub(crate) fn differs_in(
         &self,
         one: &Attributes,
@@ -36,7 +37,7 @@ impl Subject<'_> {
                         && !attribute.volatile
                 })
         };
-        // A list may leave out, or show as null, what another one shows.
+        // One list may leave out, or show as null, a value that another one shows.
         let differs = |name: &&Name| {
             let other = other.get(*name).filter(|other| !other.is_null());
             other.is_some_and(|other| !one[*name].is_null() && !other.same(&one[*name]))
@@ -44,7 +45,7 @@ impl Subject<'_> {
         one.keys().filter(|name| is_lasting(name)).find(differs).cloned()
     }
 
-    /// Two objects under one id.
+    /// Returns the failure of two objects with one id.
     pub(crate) fn ambiguous(&self, call: &CallModel, id: &ObjectId, differs: &Name) -> Failure {
         let key = &self.model.key;
         let reason =
@@ -56,8 +57,8 @@ impl Subject<'_> {
         ))
     }
 
-    /// An item that does not fit. Without an id it may be any object: where objects are seen in lists only, that is
-    /// an error.
+    /// Returns an item that does not fit. Without an id it may be any object; if objects are seen only in
+    /// lists, that is an error.
     pub(crate) fn unfit(
         &self,
         call: &CallModel,

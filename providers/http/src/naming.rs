@@ -1,16 +1,16 @@
-//! The names of attributes on the wire, where the descriptor gives none.
+//! The names of attributes on the wire, if the descriptor gives none.
 
-/// The rule that makes a wire name of an attribute's name, where the descriptor gives none.
+/// The rule that makes a wire name from an attribute's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Naming {
-    /// As it is.
+    /// The attribute's own name.
     Same,
     /// `data_center_id` becomes `dataCenterId`.
     Camel,
 }
 
 impl Naming {
-    /// The wire name of an attribute.
+    /// Returns the wire name of an attribute.
     pub(crate) fn wire(self, name: &str) -> String {
         if self == Self::Same {
             return name.to_owned();

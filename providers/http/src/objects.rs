@@ -1,4 +1,4 @@
-//! Answers turned into objects, with the attributes that follow from others.
+//! The conversion of answers to objects, with their derived attributes.
 
 use engine::address::Name;
 use engine::expression::{Expr, Kind, evaluate};
@@ -19,7 +19,7 @@ use crate::template::{ANSWER, CallScope};
 use crate::wire::{at, decode, is_cut_short};
 
 impl Subject<'_> {
-    /// Reads an object out of an answer. The error says what does not fit, without values.
+    /// Reads an object from an answer. The error describes the mistake, without values.
     pub(crate) fn object(
         &self,
         api: &Name,
@@ -29,7 +29,7 @@ impl Subject<'_> {
         self.object_below(api, json, id, &Attributes::new())
     }
 
-    /// The same, with the attributes that it repeats of its parent.
+    /// Reads an object, and adds the attributes that it repeats of its parent.
     pub(crate) fn object_below(
         &self,
         api: &Name,
@@ -49,7 +49,7 @@ impl Subject<'_> {
         }
     }
 
-    /// The id that an answer shows: its key, or what that follows from.
+    /// Returns the id that an answer shows: the key attribute, or the attributes that the key is made of.
     fn shown_id(&self, attributes: &Attributes) -> Option<ObjectId> {
         let shown = match self.derived_key() {
             Some(derived) => derive(derived, attributes),
@@ -58,13 +58,13 @@ impl Subject<'_> {
         shown.as_ref().and_then(id_text).map(ObjectId)
     }
 
-    /// Returns the expression of the key, where it is made of several attributes.
+    /// Returns the expression of the key if it is made of several attributes; else none.
     pub(crate) fn derived_key(&self) -> Option<&Expr> {
         self.schema.attributes.get(&self.model.key)?.derived.as_ref()
     }
 
-    /// Returns the attributes that an id is made of. None where the key is made of one attribute alone, or where the
-    /// id can be split in more than one way.
+    /// Returns the attributes that an id is made of. None if the key is one attribute, or if the id can be
+    /// split in more than one way.
     pub(crate) fn key_parts(&self, id: &ObjectId) -> Option<Attributes> {
         let parts = key_parts::split(self.derived_key()?, &id.0)?;
         let typed = parts.into_iter().map(|(name, text)| {
@@ -78,7 +78,7 @@ impl Subject<'_> {
         typed.collect()
     }
 
-    /// Returns true if an answer shows nothing that has an id, as one that only names an operation.
+    /// Returns true if an answer shows no object with an id, for example because it only names an operation.
     pub(crate) fn is_nameless(&self, api: &Name, json: &Json) -> bool {
         if self.derived_key().is_some() && json.is_object() {
             return self.attributes(api, json).is_ok_and(|shown| self.shown_id(&shown).is_none());
@@ -100,7 +100,7 @@ impl Subject<'_> {
                 return Err(format!("`{name}`: {reason}"));
             }
             let shown = match &shape.shown {
-                // An answer that lacks what it is made of does not show it.
+                // If a part that the expression needs is missing, the answer does not show the attribute.
                 Some(shown) => match filled(shown, ANSWER, &from_json(part)) {
                     Some(value) => value,
                     None => continue,
@@ -117,8 +117,8 @@ impl Subject<'_> {
         Ok(attributes)
     }
 
-    /// Returns the attributes that do not exist according to an answer: null stands in the place of their
-    /// parent. Another answer of the same look may show them all the same.
+    /// Returns the attributes that do not exist according to an answer, because null stands in place of their
+    /// parent. Another answer of the same look may still show them.
     pub(crate) fn absent(&self, api: &Name, json: &Json) -> Attributes {
         let Api { naming, omits_empty, .. } = *self.caller.api(api);
         let attributes = self.model.attributes.iter().filter(|_| !omits_empty);
@@ -132,7 +132,7 @@ impl Subject<'_> {
         absent.collect()
     }
 
-    /// The id of what a create made, where its answer shows a part of the key and the call knew the others.
+    /// Returns the id of a created object if the answer shows a part of the key and the call knew the others.
     pub(crate) fn made_id(
         &self,
         api: &Name,
@@ -149,7 +149,7 @@ impl Subject<'_> {
         derive(derived, &shown).as_ref().and_then(id_text).map(ObjectId)
     }
 
-    /// Returns true if an id may be one of a key that is made of several attributes: what stands between them is in it.
+    /// Returns true if an id may belong to a key of several attributes: it contains the texts between them.
     pub(crate) fn may_be_key(&self, id: &ObjectId) -> bool {
         let Some(Kind::Template(parts)) = self.derived_key().map(|derived| &derived.kind) else {
             return true;
@@ -160,8 +160,8 @@ impl Subject<'_> {
         })
     }
 
-    /// The object with its key, which what is read by it need not repeat, and its derived attributes, as far
-    /// as what they derive from is there.
+    /// Returns the object with its key, which an answer to a read need not repeat, and with its derived
+    /// attributes, as far as their inputs are known.
     pub(crate) fn derived(&self, id: ObjectId, mut attributes: Attributes) -> Object {
         if self.derived_key().is_none() {
             join(&mut attributes, self.key_of(&id));
@@ -175,7 +175,7 @@ impl Subject<'_> {
         Object { id, attributes }
     }
 
-    /// The key as a value of its type.
+    /// Returns the key attribute with the id as a value of its type.
     fn key_of(&self, id: &ObjectId) -> Attributes {
         let key = &self.model.key;
         let typed = self.schema.attributes.get(key).and_then(|attribute| match &attribute.ty {
@@ -186,7 +186,7 @@ impl Subject<'_> {
     }
 }
 
-/// Evaluates a derived attribute, if the attributes that it follows from are there.
+/// Evaluates a derived attribute; returns none if one of its inputs is missing.
 fn derive(derived: &Expr, attributes: &Attributes) -> Option<Value> {
     let is_there = |name: &Name| attributes.get(name).is_some_and(|value| !value.is_null());
     if !crate::template::names(derived).iter().all(is_there) {
@@ -196,7 +196,7 @@ fn derive(derived: &Expr, attributes: &Attributes) -> Option<Value> {
     evaluate::evaluate(derived, &scope).ok().map(|datum| datum.value)
 }
 
-/// Adds what is not known yet.
+/// Adds the attributes of `more` that `known` does not have.
 pub(crate) fn join(known: &mut Attributes, more: Attributes) {
     for (name, value) in more {
         if !known.contains_key(&name) {
@@ -205,7 +205,7 @@ pub(crate) fn join(known: &mut Attributes, more: Attributes) {
     }
 }
 
-/// An id as text; APIs use numbers too.
+/// Returns an id as text; some APIs use numbers.
 pub(crate) fn id_text(value: &Value) -> Option<Name> {
     match value {
         Value::String(text) if !text.is_empty() => Some(text.clone()),

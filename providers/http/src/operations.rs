@@ -1,4 +1,4 @@
-//! Operations of a server: what a call begins is polled until it has ended.
+//! Operations of a server: an operation that a call begins is polled until it has ended.
 
 use engine::state::ObjectId;
 use engine::stored::from_json;
@@ -16,7 +16,7 @@ use crate::perform::{Act, Ended};
 use crate::template::{ANSWER, CallScope};
 
 impl Act<'_> {
-    /// Waits for the operation that a call began. None where the answer names no operation.
+    /// Waits for the operation that a call began. Returns none if the answer names no operation.
     pub(crate) async fn ended(
         &self,
         operation: &OperationModel,
@@ -32,7 +32,7 @@ impl Act<'_> {
         }
     }
 
-    /// The call that shows an operation.
+    /// Returns the call that shows an operation.
     fn look_at<'p>(
         &'p self,
         operation: &'p OperationModel,
@@ -65,7 +65,7 @@ impl Act<'_> {
         self.subject.prepare(model, &scope).map(Some)
     }
 
-    /// Looks at an operation until it has ended, and returns its last answer.
+    /// Polls an operation until it has ended; returns its last answer.
     async fn poll(
         &self,
         operation: &OperationModel,
@@ -109,20 +109,20 @@ impl Act<'_> {
         }
     }
 
-    /// An operation that the server gave up. What it has done all the same is looked up.
+    /// Returns the failure of an operation that the server gave up. Its effects are looked up.
     async fn has_failed(&self, words: &str, reason: &str) -> Failure {
         let name = &self.subject.schema.name;
         let message = format!("{name} has failed, and this was awaited: {words}");
         Failure::new(Kind::InDoubt, message).refused().said(self.masked(reason).await)
     }
 
-    /// A text of the server, without secrets and keys.
+    /// Returns a text of the server, without secrets and keys.
     async fn masked(&self, text: &str) -> String {
         let keys = self.subject.caller.asked_keys.held().await;
         self.subject.masker().with_keys(&keys).line(text)
     }
 
-    /// The error of an object that failed while it was waited for.
+    /// Returns the error of an object that failed during a wait.
     pub(crate) async fn object_failed(&self, words: &str, reason: &str) -> Error {
         let name = &self.subject.schema.name;
         let message = format!("{name} has failed, and this was awaited: {words}");
@@ -132,12 +132,12 @@ impl Act<'_> {
     }
 }
 
-/// The JSON of an answer as a value.
+/// Returns the JSON of an answer as a value.
 fn value_of(shown: &Shown) -> Value {
     from_json(shown.json.as_ref().unwrap_or(&Json::Null))
 }
 
-/// Returns true if the answer that began an operation holds what its call names.
+/// Returns true if the answer that began an operation contains the values that the operation's call needs.
 fn names_something(call: &CallModel, answer: &Value) -> bool {
     call.segments_with(ANSWER)
         .iter()

@@ -1,4 +1,4 @@
-//! Lists that come in pages: which page is next, and when there is none.
+//! Lists with several pages: the next page, and the end of a list.
 
 use std::collections::BTreeSet;
 
@@ -13,9 +13,9 @@ use crate::wire::at;
 pub(crate) struct Page {
     number: u64,
     cursor: Option<String>,
-    /// The cursors that were asked with.
+    /// The cursors that were sent.
     asked: BTreeSet<String>,
-    /// The ids of the items of the page before.
+    /// The ids of the items of the previous page.
     before: Vec<Json>,
 }
 
@@ -25,7 +25,7 @@ impl Page {
         Self { number, cursor: None, asked: BTreeSet::new(), before: Vec::new() }
     }
 
-    /// Returns true if a 404 says that there is no such page.
+    /// Returns true if a 404 means that there is no such page.
     pub(crate) fn may_be_none(&self) -> bool {
         !self.before.is_empty()
     }
@@ -54,8 +54,8 @@ impl Page {
         path
     }
 
-    /// Goes to the next page; says whether there is one, or why that cannot be told. A list that
-    /// ended early would tell of objects that are gone, so only what certainly is an end ends it.
+    /// Goes to the next page. Returns true if there is one, or the reason that this is not known. If a list
+    /// ended too early, objects would seem to be gone, so it ends only if the end is certain.
     pub(crate) fn next(
         &mut self,
         paging: &Paging,
@@ -72,7 +72,7 @@ impl Page {
             }
             Paging::Offset { size: (_, size), .. } => {
                 let is_second = self.number > 0 && self.before.len() as u64 == self.number;
-                // A server may cap its pages: the next one begins where this one ends.
+                // A server may limit the size of its pages: the next one begins where this one ends.
                 self.number += count as u64;
                 self.after(ids, is_second && count as u64 >= *size)
             }
@@ -82,7 +82,7 @@ impl Page {
                 if found.is_some() && !moves && count > 0 {
                     return Err("the cursor behind its items is the one that they were asked with");
                 }
-                // One of 0, where that is the end, leads to the first page again.
+                // A cursor of 0 that marks the end would lead to the first page again.
                 let is_new = found.iter().all(|cursor| self.asked.insert(cursor.clone()));
                 if moves && !is_new {
                     return Err("its cursors go round: one that it was asked with comes again");
@@ -96,20 +96,21 @@ impl Page {
 }
 
 impl Page {
-    /// Says whether a page comes after this one. A full second page that repeats the first tells nothing.
+    /// Returns true if a page comes after this one. A full second page that repeats the first one is an
+    /// error, because it does not show where the list ends.
     fn after(&mut self, ids: Vec<Json>, is_full_second: bool) -> Result<bool, &'static str> {
         let (count, again) = (ids.len(), ids == self.before);
         self.before = ids;
         match (count, again) {
             (0, _) => Ok(false),
             (_, true) if is_full_second => Err("its first two pages show the same objects"),
-            // A server that has no more pages may show its last one again.
+            // A server without further pages may show its last one again.
             (_, again) => Ok(!again),
         }
     }
 }
 
-/// The cursor that an answer shows; none at the end of a list.
+/// Returns the cursor in an answer; none at the end of a list.
 fn cursor(shown: Option<&Json>) -> Result<Option<String>, &'static str> {
     match shown {
         None | Some(Json::Null | Json::Bool(false)) => Ok(None),

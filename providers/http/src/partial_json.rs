@@ -1,9 +1,9 @@
-//! A JSON reader that survives single values that cannot be read.
+//! A JSON reader that accepts single unreadable values.
 //!
-//! A service that cuts a name within an emoji writes half of it (`"\ud83d"`), which no strict reader takes.
-//! The same goes for bytes that are no Unicode and for numbers out of range. Such a value belongs to one
-//! object of a list, which may not even be Plumb's, and all other objects must be readable. So a mark takes
-//! its place, and the code that needs the value reports it. Valid JSON is read once, strictly.
+//! A service that truncates a name inside an emoji writes half of it (`"\ud83d"`), which a strict reader
+//! refuses. The same is true for bytes that are not Unicode and for numbers out of range. Such a value
+//! belongs to one object of a list, which may not even be Plumb's, and all other objects must stay readable.
+//! So a mark replaces the value, and the code that needs it reports it. Valid JSON is read once, strictly.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
-/// The marks in place of values, and the reasons that these cannot be read. A server that sends such a text
-/// itself has an object that cannot be read, and no more.
+/// The marks in place of values, and the reasons that these cannot be read. If a server itself sends such a
+/// text, only that object cannot be read.
 const MARKS: [(&str, &str); 3] = [
     (NO_TEXT, "it is a text that is no Unicode"),
     (NO_NUMBER, "it is a number that is too large"),
@@ -21,7 +21,7 @@ const MARKS: [(&str, &str); 3] = [
 const NO_TEXT: &str = "\0plumb: no text";
 const NO_NUMBER: &str = "\0plumb: no number";
 const TOO_DEEP: &str = "\0plumb: too deep";
-/// The depth to which a value that cannot be read is searched for. Each level reads the text once more.
+/// The depth to which an unreadable value is searched. Each level reads the text once more.
 const DEPTH_MAX: usize = 12;
 
 /// Reads a body. The error is that of the strict reader.
@@ -29,7 +29,7 @@ pub(crate) fn read(body: &[u8]) -> serde_json::Result<Json> {
     let body = without_bom(body);
     serde_json::from_slice(body).or_else(|error| {
         let text = unicode(body);
-        // What is no JSON in form is not read in parts.
+        // A text that does not have the form of JSON is not read in parts.
         serde_json::from_str::<&RawValue>(&text)
             .map_or(Err(error), |raw| Ok(in_parts(raw.get(), DEPTH_MAX)))
     })
@@ -40,7 +40,7 @@ pub(crate) fn without_bom(body: &[u8]) -> &[u8] {
     body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
 }
 
-/// Returns the reason that a value cannot be read, if there is a mark in it.
+/// Returns the reason that a value cannot be read if it contains a mark; else none.
 pub(crate) fn unreadable(json: &Json) -> Option<&'static str> {
     match json {
         Json::String(text) if text.starts_with('\0') => {
@@ -52,7 +52,8 @@ pub(crate) fn unreadable(json: &Json) -> Option<&'static str> {
     }
 }
 
-/// Returns the body as a text. An escape that is no Unicode takes the place of bytes that are none.
+/// Returns the body as a text. Bytes that are not Unicode are replaced by an escape that is not Unicode
+/// either.
 fn unicode(body: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(body) {
         return text.into();
@@ -130,7 +131,7 @@ mod tests {
         let begun = std::time::Instant::now();
         let body = format!("{}{}", "[".repeat(1 << 20), "]".repeat(1 << 20));
         assert_eq!(unreadable(&read(body.as_bytes()).unwrap()), Some("it is nested too deeply"));
-        // Minutes on any machine, if it looked at them again and again.
+        // A search that looks at them again and again would take minutes on any machine.
         assert!(begun.elapsed() < std::time::Duration::from_mins(1), "{:?}", begun.elapsed());
     }
 }

@@ -1,4 +1,4 @@
-//! Doing: one phase of one object. At most one mutating call, then at most one wait.
+//! The performance of one phase of one object: at most one mutating call, then at most one wait.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -28,25 +28,26 @@ use crate::wire::at;
 pub(crate) struct Act<'a> {
     pub(crate) subject: Subject<'a>,
     pub(crate) phase: &'a PhaseModel,
-    /// The attributes by which the path of its call names the object.
+    /// The attributes by which the path of the call names the object.
     pub(crate) naming: BTreeSet<Name>,
     pub(crate) call: &'a Call<'a>,
-    /// The element of a set that its call adds or removes.
+    /// The element of a set that the call adds or removes; none if the phase does not work element by
+    /// element.
     pub(crate) element: Option<&'a Value>,
 }
 
-/// The end of an operation of the server.
+/// The result of an operation of the server that has ended.
 pub(crate) enum Ended {
-    /// It names the object, which was read.
+    /// The operation names the object, which was read.
     Object(Object),
-    /// It names none.
+    /// The operation names no object.
     Unnamed,
 }
 
-/// For how long an object whose end was promised is looked at.
+/// The time during which an object is looked at after an answer that promised its end.
 const PROMISE_WITHIN: Duration = Duration::from_mins(2);
 
-/// A wait: its subject in words, and its longest time.
+/// A wait: a description of the awaited condition, and the longest time.
 struct Awaited<'a> {
     words: &'a str,
     within: Duration,
@@ -68,8 +69,8 @@ impl Subject<'_> {
         Act { subject, phase, naming, call, element: None }.run().await
     }
 
-    /// The live object with the maps in clear that its API merges and that are secrets, or have some in them,
-    /// where they change: which keys go only a read tells. None where there is nothing to ask.
+    /// Returns the live attributes with those changing maps in clear that the API merges and that contain
+    /// secrets: only a read shows which of their keys go. None if there is no such map.
     async fn opened(&self, call: &Call<'_>) -> Result<Option<Attributes>, Error> {
         let (Some(id), Some(live)) = (call.id, call.live) else { return Ok(None) };
         let is_closed = |name: &&Name| {
@@ -104,7 +105,7 @@ impl Subject<'_> {
             .with_names(SecretNames::of(self.model, call.secrets, live))
     }
 
-    /// A phase, and all those of its program.
+    /// Returns all phases of the program of a phase, and the phase itself.
     fn phase(&self, phase: PhaseRef) -> Result<(&[PhaseModel], &PhaseModel), Error> {
         let programs = match phase.kind {
             ProgramKind::Create => &self.model.create,
@@ -129,9 +130,10 @@ impl Subject<'_> {
         }
     }
 
-    /// Refuses an attribute that no phase of the program can send: it would silently be left out. An attribute
-    /// that does not change need not be sent. A create that another run finishes was checked when it began:
-    /// an attribute that is wanted only since then is sent by the update after it.
+    /// Refuses an attribute that no phase of the program can send: the call would silently leave it out. An
+    /// attribute that does not change need not be sent. The first run of a create has checked the whole
+    /// create, so a run that finishes it checks nothing: an attribute that the spec wants only since then is
+    /// sent by the update after it.
     fn can_send(&self, phases: &[PhaseModel], call: &Call<'_>) -> Result<(), Error> {
         let is_begun = call.phase.kind == ProgramKind::Create && !call.phase.makes();
         if is_begun || call.phase.kind == ProgramKind::Delete {
@@ -142,7 +144,7 @@ impl Subject<'_> {
         let in_address: Vec<Name> = calls.iter().flat_map(|call| call.names()).collect();
         for name in call.changed {
             let Some(attribute) = self.model.attributes.get(name) else { continue };
-            // What is made has null already where nothing is sent.
+            // A new object already has null if nothing is sent.
             let updates = call.phase.kind == ProgramKind::Update;
             let is_news = |v: &Value| v.is_known() && (updates || !v.is_null());
             let news = call.desired.get(name).is_some_and(is_news);
@@ -167,7 +169,7 @@ impl Act<'_> {
         if let Some(model) = self.phase.call.as_ref().filter(|_| self.call.phase.calls()) {
             object = match self.change(model).await {
                 Ok(object) => object,
-                // The object that is there belongs to someone else, and the create made nothing.
+                // The object that exists belongs to someone else, and the create made nothing.
                 Err(failure) if failure.done && !self.creates() => None,
                 Err(failure) if self.deletes() && failure.error.kind == Kind::NotFound => {
                     return Err(self.looked_at(failure.error).await);
@@ -210,7 +212,7 @@ impl Act<'_> {
         }
     }
 
-    /// The mutating call, again while a known refusal is worth that.
+    /// Sends the mutating call, and repeats it while the descriptor allows that for the refusal.
     async fn change(&self, model: &CallModel) -> Result<Option<Object>, Failure> {
         if self.changes_nothing(model)? {
             return self.silent(self.known_id(), false).await;
@@ -239,7 +241,7 @@ impl Act<'_> {
         }
     }
 
-    /// The object of a successful answer, once what the call began has ended.
+    /// Returns the object of a successful answer, once the operation that the call began has ended.
     async fn answered(
         &self,
         model: &CallModel,
@@ -257,7 +259,7 @@ impl Act<'_> {
             None => self.shown(model, &shown).await,
             Some(Ended::Object(object)) => Ok(Some(object)),
             Some(Ended::Unnamed) => {
-                // What the first answer showed was not ready.
+                // The object in the first answer was not ready.
                 shown.is_promise = false;
                 let object = self.shown(model, &shown).await?;
                 self.silent(object.map(|object| object.id).or_else(|| self.known_id()), false).await
@@ -265,7 +267,8 @@ impl Act<'_> {
         }
     }
 
-    /// A known refusal that may pass. What may have happened is looked up, and not done again.
+    /// Returns true if a call with this refusal may be tried again. A call that may have happened is looked
+    /// up instead.
     fn is_worth_retrying(&self, failure: &Failure, began: Instant, pause: Duration) -> bool {
         failure.error.kind != Kind::InDoubt
             && self.phase.retry.as_ref().is_some_and(|retry| {
@@ -274,7 +277,7 @@ impl Act<'_> {
             })
     }
 
-    /// The object of a successful answer, once it is sure that it answers this call.
+    /// Returns the object of a successful answer, once it is certain that it is the object of this call.
     async fn shown(&self, model: &CallModel, shown: &Shown) -> Result<Option<Object>, Failure> {
         let mut known = self.known_id();
         let Some(item) = &self.phase.item else {
@@ -328,8 +331,8 @@ impl Act<'_> {
         known.collect()
     }
 
-    /// Returns the attributes that the call sent empty and its answer leaves out. They are as they were sent; the
-    /// value before is gone.
+    /// Returns the attributes that the call sent empty and its answer leaves out. They have the values that
+    /// were sent; the old values are gone.
     fn sent_empty(&self, api: &Name, answer: &Json) -> Attributes {
         let Some(phase) = self.subject.schema.phase(self.call.phase) else {
             return Attributes::new();
@@ -343,7 +346,7 @@ impl Act<'_> {
         left_out.map(|empty| (empty.name.clone(), empty.value)).collect()
     }
 
-    /// The object's id as far as it does not depend on the answer.
+    /// Returns the id of the object if it does not depend on the answer; else none.
     pub(crate) fn known_id(&self) -> Option<ObjectId> {
         if let Some(id) = self.call.id {
             return Some(id.clone());
@@ -352,13 +355,14 @@ impl Act<'_> {
         self.chosen_id().or_else(drawn).map(ObjectId)
     }
 
-    /// The id that the spec chooses.
+    /// Returns the id that the spec chooses; none if the client does not choose it, or the spec gives none.
     fn chosen_id(&self) -> Option<Name> {
         let chooses = matches!(self.subject.model.identity, Identity::ClientId { .. });
         self.call.desired.get(&self.subject.model.key).filter(|_| chooses).and_then(id_text)
     }
 
-    /// The id of what is made where the client is to choose it and the spec gives none: the one-time name.
+    /// Returns the one-time name as the id of a new object, if the client chooses the id and the spec gives
+    /// none; else none.
     pub(crate) fn drawn_id(&self) -> Option<&str> {
         let draws = matches!(self.subject.model.identity, Identity::ClientId { .. })
             && self.subject.derived_key().is_none()
@@ -367,8 +371,8 @@ impl Act<'_> {
         self.call.nonce.filter(|_| draws).map(|nonce| &*nonce.0)
     }
 
-    /// After an answer that shows nothing: the object is read, for the state is to know it, and what is sent
-    /// next, too. A create was accepted then, and which object it makes is looked up.
+    /// Handles an answer that shows nothing: reads the object, because the state and the next phase need its
+    /// attributes. If the id of a created object is not known, returns none, and the object is looked up.
     pub(crate) async fn silent(
         &self,
         known: Option<ObjectId>,
@@ -393,13 +397,13 @@ impl Act<'_> {
         }
     }
 
-    /// Returns true if the object that shows after a promised create may be an older one under the id that the
-    /// spec chose. A wait of the phase's own says when it is done.
+    /// Returns true if the object that shows after a promised create may be an older one with the id that the
+    /// spec chose. If the phase has a wait of its own, that wait finds the end of the create.
     fn may_be_old(&self, id: &ObjectId) -> bool {
         self.creates() && self.phase.wait.is_none() && self.chosen_id().as_ref() == Some(&id.0)
     }
 
-    /// An answer that only promises the end of an object is believed when it is gone.
+    /// Waits until the object is gone, after an answer that only promised its end.
     async fn keep_to_its_word(&self) -> Result<(), Error> {
         let is_end = self.deletes() && self.call.phase.is_last() && self.phase.wait.is_none();
         let Some(id) = self.call.id.filter(|_| is_end) else { return Ok(()) };
@@ -407,8 +411,8 @@ impl Act<'_> {
         self.watch(&awaited, id, None, &|_| Ok(false)).await.map(drop)
     }
 
-    /// That there is nothing to delete is looked at before it is believed: a call to another address
-    /// than the object's says so, too, and so does what stands before an API.
+    /// Looks at the object before the answer "nothing to delete" is believed: a call to a wrong address gets
+    /// the same answer, and so does one that a proxy before the API refuses.
     async fn looked_at(&self, refusal: Error) -> Error {
         let Some(id) = self.call.id else { return refusal };
         let began = Instant::now();
@@ -416,11 +420,11 @@ impl Act<'_> {
             match self.subject.read(id).await {
                 Err(look) if look.error.kind == Kind::NotFound => return refusal,
                 Err(look) => return self.unseen(&refusal, &look.error),
-                // A read may be behind by that much.
+                // A read may be out of date for as long as the settle time.
                 Ok(_) if began.elapsed() < self.subject.caller.settle => {
                     tokio::time::sleep(self.subject.caller.timing.poll_max).await;
                 }
-                // What can be read is not always there: some APIs show for long what was deleted.
+                // An object that can be read may be gone: some APIs show a deleted object for long.
                 Ok(_) => match self.subject.list().await {
                     Ok(listing) if listing.shows(id) => return self.still_there(&refusal),
                     Ok(_) => return refusal,
@@ -453,8 +457,9 @@ impl Act<'_> {
         self.watch(&awaited, id, wait.failing.as_ref(), &|object| holds(wait, object)).await
     }
 
-    /// Looks at the object until what is awaited holds. One that is gone while it is deleted needs
-    /// no more waiting; another one that is missing may only not show yet, until that has lasted.
+    /// Reads the object until the awaited condition holds. If the object is gone in a delete, the wait is
+    /// over. In other operations a missing object may only not show yet, so the wait goes on until it has
+    /// been missing for longer than the settle time.
     async fn watch(
         &self,
         awaited: &Awaited<'_>,
@@ -477,7 +482,7 @@ impl Act<'_> {
                     match holds(&object) {
                         Ok(true) => return Ok(Some(object)),
                         Ok(false) => None,
-                        // The types are right, so it is a value that is not there yet.
+                        // The types fit, so the condition needs a value that is not there yet.
                         Err(reason) => Some(Error::new(Kind::StillWaiting, reason)),
                     }
                 }
@@ -497,7 +502,7 @@ impl Act<'_> {
         }
     }
 
-    /// Returns true if an object that is not there may be one that does not show yet.
+    /// Returns true if an object that is missing may only not show yet.
     fn is_yet_to_show(&self, failure: &Failure, last_seen: Instant) -> bool {
         failure.error.kind == Kind::NotFound && last_seen.elapsed() <= self.subject.caller.settle
     }
@@ -516,7 +521,7 @@ impl Act<'_> {
     }
 }
 
-/// Returns true if what a wait is for holds for an object.
+/// Returns true if the condition of a wait holds for an object.
 fn holds(wait: &Wait, object: &Object) -> Result<bool, String> {
     conditions::holds(&wait.until, SELF, &own(object))
 }

@@ -1,4 +1,4 @@
-//! A descriptor, configured: the provider that the rest of Plumb sees.
+//! A configured descriptor: the provider for the rest of Plumb.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::descriptor::Descriptor;
 use crate::settings::Settings;
 use crate::subject::{Subject, Types};
 
-/// A provider that its descriptor describes.
+/// A provider that a descriptor describes.
 pub struct HttpProvider {
     types: Types,
     caller: Caller,
@@ -30,8 +30,8 @@ pub struct HttpProvider {
 }
 
 impl HttpProvider {
-    /// Looks up addresses and key, and refuses what is wrong with them. What is missing is no
-    /// mistake yet, because validating a spec needs neither: see [`HttpProvider::missing`].
+    /// Looks up addresses and keys, and refuses those that are wrong. Missing ones are no error yet, because
+    /// validating a spec needs none: see [`HttpProvider::missing`].
     pub fn configure(
         descriptor: impl Into<Arc<Descriptor>>,
         settings: &Settings<'_>,
@@ -55,8 +55,8 @@ impl HttpProvider {
         })
     }
 
-    /// Returns an error for each address and key that is not set. To be checked before the first call; a call fails
-    /// with the same message.
+    /// Returns an error for each address and key that is not set. Callers check this before the first call; a
+    /// call without them fails with the same message.
     pub fn missing(&self) -> &Diagnostics {
         &self.missing
     }
@@ -66,7 +66,7 @@ impl HttpProvider {
         self.service.as_deref()
     }
 
-    /// The descriptor that it interprets.
+    /// Returns the descriptor.
     pub fn descriptor(&self) -> &Descriptor {
         &self.types.descriptor
     }
@@ -76,8 +76,8 @@ impl HttpProvider {
     }
 }
 
-/// Returns the digest of the account that calls act on: this key at these addresses, since one key may be good
-/// at several services. The service of the spec's own folder is at another address each time.
+/// Returns the digest of the account that calls act on: this key at these addresses, because one key may be
+/// valid at several services. The address of the local service differs from run to run, so it does not count.
 fn account(descriptor: &Descriptor, access: &Access, at_home: bool) -> Option<Digest> {
     if access.keys.is_empty() && access.asked.is_empty() && access.addresses.is_empty() {
         return None;
@@ -86,7 +86,7 @@ fn account(descriptor: &Descriptor, access: &Access, at_home: bool) -> Option<Di
     let key = keys.remove("key").map_or_else(String::new, |key| key.reveal().to_owned());
     let mut text = format!("plumb account 2\n{}\n{key}\n", descriptor.name);
     for (name, asked) in &access.asked {
-        // A key that changes by itself is no other account.
+        // A key that a command prints may change without a change of the account, so the command counts.
         if let Asked::Command { text: command, .. } = asked {
             text.extend([name, " of ", command, "\n"]);
         }

@@ -1,4 +1,4 @@
-//! Looking: lists, reads and look-ups.
+//! Reads: lists, single objects and look-ups of lost creates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,21 +26,21 @@ use crate::template::{CallScope, ONE_TIME};
 use crate::wire::at;
 use crate::words::message;
 
-/// No list has more pages: a server that always names another would be read for ever.
+/// The most pages of a list: a server that always names another page would be read without end.
 const PAGES_MAX: usize = 10_000;
 
-/// The help for an answer without a list.
+/// The advice about an answer without a list.
 const NO_LIST: &str = "the descriptor and the API do not agree; where the API leaves out an empty list, \
                        say `may_be_left_out = true` in `list`";
 
 impl Subject<'_> {
-    /// All objects: the lists side by side, joined by id. What two lists show is the first's word;
-    /// an object that only one of them shows is there.
+    /// Returns all objects: the lists joined by id. If two lists show an attribute, the first one counts; an
+    /// object that only one of them shows exists.
     pub(crate) async fn list(&self) -> Result<Listing, Failure> {
         self.list_beside(None).await
     }
 
-    /// The same; where the attributes of a `child` name its parent, the objects below that one only.
+    /// Returns all objects; if the attributes of a `child` name its parent, only the objects below that one.
     async fn list_beside(&self, child: Option<&Attributes>) -> Result<Listing, Failure> {
         if let (Some(id), true) = (&self.model.singleton, self.model.list.is_empty()) {
             return match Box::pin(self.read(id)).await {
@@ -83,7 +83,8 @@ impl Subject<'_> {
         Ok(listing)
     }
 
-    /// The lists, for who looks for one object: below its parent only, where what is known of it names that.
+    /// Returns the lists for callers that look for one object. If the known attributes name its parent, only
+    /// the lists below that one.
     pub(crate) async fn shared_list(
         &self,
         child: Option<&Attributes>,
@@ -96,7 +97,7 @@ impl Subject<'_> {
         listed.map_err(|failure| failure.masked_by(&self.masker()))
     }
 
-    /// One object, out of the lists.
+    /// Returns one object from the lists.
     async fn listed(&self, id: &ObjectId) -> Result<Object, Failure> {
         let listing = self.shared_list(self.key_parts(id).as_ref()).await?;
         if let Some(trouble) = listing.trouble_of(id) {
@@ -106,7 +107,7 @@ impl Subject<'_> {
         found.cloned().ok_or_else(|| self.not_found(id))
     }
 
-    /// Returns the attributes that the reads of an object need beside its id, as the lists show them.
+    /// Returns the attributes that reads of an object need in addition to its id, as the lists show them.
     async fn named_by_reads(&self, id: &ObjectId) -> Result<Attributes, Failure> {
         let names = self.model.named_by_reads();
         if names.is_empty() {
@@ -122,7 +123,7 @@ impl Subject<'_> {
         Ok(named)
     }
 
-    /// One object, by its own calls or out of the lists.
+    /// Reads one object, by its own calls or from the lists.
     pub(crate) async fn read(&self, id: &ObjectId) -> Result<Object, Failure> {
         let object = self.read_as_spelled(id).await?;
         if object.id == *id {
@@ -138,8 +139,8 @@ impl Subject<'_> {
         )))
     }
 
-    /// The same under the id that the API shows, which may differ in the case of its letters from the one that a
-    /// client chose.
+    /// Reads one object; its id has the spelling of the API, which may differ in upper and lower case from
+    /// the one that a client chose.
     pub(crate) async fn read_as_spelled(&self, id: &ObjectId) -> Result<Object, Failure> {
         if !self.may_be_key(id) {
             return Err(self.another_key(id));
@@ -160,7 +161,7 @@ impl Subject<'_> {
                     let look = look.get_or_insert_default();
                     look.add(number, object.attributes, (&empties, &item));
                     look.lack(self.absent(&call.call.api, &item));
-                    // An answer without an id of its own has the one that was asked for.
+                    // An answer without an id is about the object that was asked for.
                     if object.id != *id {
                         spelled = object.id;
                     }
@@ -173,7 +174,8 @@ impl Subject<'_> {
         }
         match (look, mute) {
             (Some(mut look), _) => {
-                // What it was read by, it has: few APIs repeat what stands in the address.
+                // The object has the attributes by which it was read: few APIs repeat the values in the
+                // address.
                 look.know(named);
                 Ok(self.derived(spelled, look.attributes(self.model.read.len())))
             }
@@ -182,8 +184,8 @@ impl Subject<'_> {
         }
     }
 
-    /// A success that shows no object is no word about it, as a 404 is, or null in GraphQL: what
-    /// stands before an API answers so, too. The lists say whether it is gone.
+    /// Handles a success without an object. It does not prove that the object is gone, as a 404 does, or a
+    /// null in GraphQL, because a proxy before the API may send it. The lists show if the object is gone.
     async fn missing(&self, call: &CallModel, id: &ObjectId) -> Failure {
         if self.model.list.is_empty() {
             return unreadable(call, "it shows no object").transient();
@@ -195,7 +197,7 @@ impl Subject<'_> {
         }
     }
 
-    /// The object that a call shows, and what shows it.
+    /// Returns the object that a call shows, and the answer.
     async fn read_one(
         &self,
         read: &ReadCall,
@@ -227,7 +229,7 @@ impl Subject<'_> {
         Ok(Some((object, item.clone())))
     }
 
-    /// The object with a list of its own, as a call shows it page by page.
+    /// Returns an object with its own list, which a call shows page by page.
     async fn read_list(
         &self,
         read: &ReadCall,
@@ -283,7 +285,8 @@ impl Subject<'_> {
         }
     }
 
-    /// Reports an object with the id of a lost create in another spelling: it may have been there before.
+    /// Returns the failure about an object with the id of a lost create in another spelling: it may have
+    /// existed before.
     fn is_no_proof(&self, id: &ObjectId, shown: &ObjectId) -> Failure {
         let shown = self.masker().line(&shown.0);
         let message =
@@ -291,7 +294,7 @@ impl Subject<'_> {
         Failure::new(Kind::InDoubt, message)
     }
 
-    /// Finds a lost create by the search of the descriptor.
+    /// Finds the objects of a lost create by the search of the descriptor.
     async fn find_by(&self, find: &ListCall, lookup: &Lookup<'_>) -> Result<Vec<Object>, Failure> {
         let found = self.found_by(find, lookup).await?;
         if self.model.identity == Identity::IdempotencyKey && !found.is_empty() {
@@ -300,9 +303,9 @@ impl Subject<'_> {
         Ok(found)
     }
 
-    /// Refuses objects that a lost create may not have made. Nothing in them holds what was drawn for the create, so
-    /// the filter is the only proof. A server that does not know the filter shows the same for another drawn text,
-    /// and an object that differs from what the create sent may have another owner.
+    /// Refuses objects that a lost create may not have made. They contain nothing that was drawn for the
+    /// create, so the filter is the only proof. A server that does not know the filter shows the same objects
+    /// for another drawn text, and an object that differs from the sent values may have another owner.
     async fn refuse_unproven(
         &self,
         find: &ListCall,
@@ -321,7 +324,7 @@ impl Subject<'_> {
         let sent = lookup.desired.iter().flat_map(|desired| desired.iter());
         let telling: Vec<_> =
             sent.filter(|(name, value)| !value.is_null() && self.tells(name)).collect();
-        // Both sides are in clear here, so no fingerprint is made of either: any key does.
+        // Both sides are in clear here, so no fingerprint is computed; any key will do.
         let key = SealKey::from_random([0; 32]);
         let is_like = |object: &Object| {
             let shown = |name: &Name| object.attributes.get(name);
@@ -333,7 +336,8 @@ impl Subject<'_> {
         Err(self.cannot_find("what its search shows is not what the create sent"))
     }
 
-    /// Returns true if a look tells of an attribute what was sent: it is shown, and does not change by itself.
+    /// Returns true if an answer shows the value of an attribute that was sent: it is shown, and does not
+    /// change by itself.
     fn tells(&self, name: &Name) -> bool {
         let attribute = self.schema.attributes.get(name);
         let is_shown = |it: &Attribute| it.seen_in == SeenIn::List;
@@ -363,8 +367,8 @@ impl Subject<'_> {
         Ok(found)
     }
 
-    /// Returns true if what a search shows is what it was asked for, by the type's identity: many APIs show
-    /// everything where they do not know a filter, or what is called alike.
+    /// Returns true if an object in a search result fits the search, by the type's identity: many APIs show
+    /// all objects if they do not know a filter, or objects with similar names.
     fn is_wanted(&self, object: &Object, lookup: &Lookup<'_>) -> Result<bool, Failure> {
         let name = |attribute: &Name| {
             let name = object.attributes.get(attribute);
@@ -390,7 +394,7 @@ impl Subject<'_> {
 
     fn wanted_id(&self, attribute: &Name, lookup: &Lookup<'_>) -> Result<ObjectId, Failure> {
         let wanted = lookup.desired.and_then(|desired| desired.get(attribute));
-        // An id that the spec need not give is drawn; one that it must give never is.
+        // An id that the spec need not give is drawn; a required one is never drawn.
         let known = self.schema.attributes.get(attribute);
         let drawn = self.derived_key().is_none()
             && known.is_none_or(|known| known.presence != Presence::Required);
@@ -399,8 +403,9 @@ impl Subject<'_> {
         id.ok_or_else(|| self.cannot_find("the id that it was to get is not known"))
     }
 
-    /// Returns the attributes that a search asks for, with the values of the create, if they are the only proof of
-    /// what it finds: an object with the name or the id of the create proves itself.
+    /// Returns the attributes that a search filters by, with the values of the create, if they are the only
+    /// proof for its result. An object with the name or the id of the create proves itself, so none are
+    /// returned for it.
     fn asked_for(&self, find: &ListCall, lookup: &Lookup<'_>) -> Result<Attributes, Failure> {
         let mut asked = Attributes::new();
         if !matches!(self.model.identity, Identity::IdempotencyKey | Identity::Ask) {
@@ -410,7 +415,7 @@ impl Subject<'_> {
             let Some(attribute) = self.schema.attributes.get(&name) else { continue };
             let wanted = lookup.desired.and_then(|desired| desired.get(&name));
             let Some(wanted) = wanted else {
-                // A filter that is left out would ask for everything.
+                // Without a filter the search would return everything.
                 let why = format!("the `{name}` that it was to get is not known any more");
                 return Err(self.cannot_find(&why));
             };
@@ -427,7 +432,8 @@ impl Subject<'_> {
             .help("look into the API, then say what is there with `plumb resolve`")
     }
 
-    /// Reports an object that the state has under another key than the descriptor makes now: it is not gone.
+    /// Returns the failure about an object that the state has under another key than the descriptor makes
+    /// now: the object is not gone.
     fn another_key(&self, id: &ObjectId) -> Failure {
         let (name, key) = (&self.schema.name, &self.model.key);
         let message =
@@ -438,7 +444,7 @@ impl Subject<'_> {
         )
     }
 
-    /// The items of a list, page by page.
+    /// Returns the items of a list, page by page.
     pub(crate) async fn items(
         &self,
         list: &ListCall,
@@ -484,8 +490,8 @@ impl Subject<'_> {
         Err(unreadable(&list.call, "its pages do not end"))
     }
 
-    /// The items of an answer. One without a list is empty only where the descriptor says that it may be,
-    /// and where it tells of no error.
+    /// Returns the items of an answer. An answer without a list counts as empty only if the descriptor allows
+    /// that, and if the answer contains no error.
     fn items_of(&self, list: &ListCall, shown: &Shown) -> Result<Vec<Json>, Failure> {
         let json = shown.json.as_ref().unwrap_or(&Json::Null);
         let is_empty = |json: &Json| {
@@ -510,7 +516,7 @@ impl Subject<'_> {
     }
 }
 
-/// Returns true if an object shows nothing else than what was asked for. A server may not know a filter.
+/// Returns true if an object agrees with all attributes of a filter: a server may not know the filter.
 fn shows(object: &Object, asked: &Attributes) -> bool {
     asked
         .iter()

@@ -1,4 +1,4 @@
-//! A network that keeps what an API refused last, for those who try an API.
+//! A network that records the last refusal of an API, for tools that try an API.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::timing::Timing;
 use crate::transport::{Broken, Network, Request, Response, Transport};
 
-/// Keeps the last refusal, and the limits that answers tell.
+/// A recorder of the last refusal, and of the rate limits in answers.
 pub struct Recorder {
     client: Client,
     kept: Mutex<Kept>,
@@ -32,12 +32,12 @@ pub struct RefusedAnswer {
 }
 
 impl Recorder {
-    /// A recorder of real calls.
+    /// Returns a recorder of real calls.
     pub fn new(timing: Timing) -> Arc<Self> {
         Arc::new(Self { client: Client::new(timing), kept: Mutex::default() })
     }
 
-    /// The network that it listens to.
+    /// Returns the network whose calls it records.
     pub fn network(self: &Arc<Self>) -> Arc<Network> {
         Arc::new(Network::new(self.clone()))
     }
@@ -47,7 +47,7 @@ impl Recorder {
         self.kept().refusal.take()
     }
 
-    /// The headers that tell how many calls are allowed, with their last values.
+    /// Returns the headers about the number of allowed calls, with their last values.
     pub fn limits(&self) -> BTreeMap<String, String> {
         self.kept().limits.clone()
     }

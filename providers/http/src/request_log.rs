@@ -1,7 +1,7 @@
 //! The log of requests: one line for each attempt.
 //!
-//! A line holds the method, the masked path, the status, the time and the number of the attempt. It never
-//! holds a header, a query or a body: those carry keys and values, and no mask knows all of them.
+//! A line contains the method, the masked path, the status, the time and the number of the attempt. It never
+//! contains a header, a query or a body: those carry keys and values, and no mask knows all of them.
 
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ const TARGET: &str = "plumb::http";
 #[derive(Clone, Copy)]
 pub(crate) struct LogSubject<'a> {
     pub(crate) api: &'a Name,
-    /// The call in words, without values, such as `GET /things/…`.
+    /// A description of the call, without values, such as `GET /things/…`.
     pub(crate) what: &'a str,
-    /// The path below the address of the API, with its query; none where `what` has to serve: a call of
-    /// GraphQL is named by its operation, a further page of a list by the path of the list.
+    /// The path below the address of the API, with its query; none if the log shows `what`: a GraphQL call is
+    /// named by its operation, and a further page of a list by the path of the list.
     pub(crate) path: Option<&'a str>,
     /// Masks the path and errors.
     pub(crate) masker: &'a Masker,
@@ -48,7 +48,7 @@ pub(crate) struct AttemptLog<'a> {
 }
 
 impl<'a> AttemptLog<'a> {
-    /// Begins to measure an attempt; none if the log is off.
+    /// Starts to measure an attempt; returns none if the log is off.
     pub(crate) fn begin(subject: LogSubject<'a>, request: &Request, attempt: u32) -> Option<Self> {
         if !enabled!(target: TARGET, Level::DEBUG) {
             return None;
@@ -81,7 +81,7 @@ impl<'a> AttemptLog<'a> {
     }
 }
 
-/// Logs that a call is made again after a pause. `call` is the call in words, without values.
+/// Logs that a call is made again after a pause. `call` describes the call, without values.
 pub(crate) fn retry(call: &str, attempt: u32, pause: Duration) {
     debug!(target: TARGET, call, attempt, pause_ms = millis(pause), "retry");
 }

@@ -1,15 +1,17 @@
-//! `Retry-After`, and the pause before a call is sent again: read, bounded and decided here.
+//! The pause before a call is sent again, and the header `Retry-After`.
 //!
-//! A pause grows with each attempt and is not the same for everyone who was refused at once. What the API
-//! asks for is a lower bound of it, itself bounded by [`Timing::retry_after_max`]. All calls to an API that
-//! throttles pause together, which is [`crate::limits`]'s.
+//! A pause grows with each attempt, and it is random, so that callers that were refused at the same time do
+//! not return at the same time. The time that the API asks for is its lower bound, and
+//! [`Timing::retry_after_max`] bounds that time. All calls to an API that throttles pause together;
+//! [`crate::limits`] does this.
 
 use std::time::Duration;
 
 use crate::timing::Timing;
 use crate::transport::Response;
 
-/// Returns how long an answer asks to wait: the header `Retry-After`, in seconds or as a date.
+/// Returns the time for which an answer asks to wait, from the header `Retry-After`, in seconds or as a date;
+/// none without the header.
 pub(crate) fn requested(answer: &Response) -> Option<Duration> {
     let text = answer.header("retry-after")?.trim();
     let seconds = text.parse().ok().filter(|seconds: &f64| seconds.is_finite());
@@ -19,14 +21,14 @@ pub(crate) fn requested(answer: &Response) -> Option<Duration> {
     }
 }
 
-/// From one date of the server's clock to another one; zero where it has passed.
+/// Returns the time from one date of the server's clock to another; zero if it has passed.
 fn until(date: &str, now: &str) -> Option<Duration> {
     let (date, now) = (httpdate::parse_http_date(date).ok()?, httpdate::parse_http_date(now).ok()?);
     Some(date.duration_since(now).unwrap_or_default())
 }
 
-/// Returns the pause before the attempt that follows `attempts` failed ones: what the API asked for, else one
-/// that doubles each time. `random` spreads it.
+/// Returns the pause after `attempts` failed attempts: the time that the API asked for, else one that doubles
+/// each time. `random` spreads it.
 pub(crate) fn pause(
     timing: &Timing,
     attempts: u32,
@@ -39,7 +41,7 @@ pub(crate) fn pause(
     }
 }
 
-/// Twice as long each time, between half and all of it.
+/// Returns a pause that doubles each time; `random` chooses between half and all of it.
 fn backoff(timing: &Timing, attempts: u32, random: u64) -> Duration {
     let doubled = timing.pause_first.saturating_mul(1 << attempts.saturating_sub(1).min(16));
     let spread = f64::from(u32::try_from(random % 512).unwrap_or(0)) / 1024.0;

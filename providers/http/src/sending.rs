@@ -1,4 +1,4 @@
-//! The request of a phase: its call with every part filled in, and the body made of attributes.
+//! The request of a phase: its call with all parts filled in, and the body made from attributes.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use crate::template::{PathScope, Unfilled, ValueTemplate};
 use crate::wire::{Unwritable, Wire, encode, put};
 
 impl Act<'_> {
-    /// The phase's call, ready to be made.
+    /// Returns the call of the phase, ready to be made.
     pub(crate) fn prepare<'m>(&'m self, model: &'m CallModel) -> Result<Prepared<'m>, Failure> {
         let words = what(model);
         let body = if takes_sends(&model.request) { self.body(model, &words)? } else { None };
@@ -82,7 +82,7 @@ impl Act<'_> {
         })
     }
 
-    /// Writes a body, unless the API is known to refuse so large a one.
+    /// Writes a body; refuses one that is larger than the API is known to accept.
     fn fitting(&self, model: &CallModel, body: &Wire, words: &str) -> Result<Body, Failure> {
         let body = self.phase.body.write(body).map_err(|reason| unwritable(words, &reason))?;
         let most = self.subject.caller.api(&model.api).body_max.unwrap_or(usize::MAX);
@@ -103,8 +103,8 @@ impl Act<'_> {
         })
     }
 
-    /// Returns true if the phase sends what changes, and nothing of that is for its call, as where what an earlier
-    /// run began is wanted no more: an API may refuse an empty change, and it would change nothing.
+    /// Returns true if the phase sends only changes, and none of them is for its call. This happens if the
+    /// spec no longer wants a change that an earlier run began. An API may refuse an empty change.
     pub(crate) fn changes_nothing(&self, model: &CallModel) -> Result<bool, Failure> {
         let is_change = matches!(self.phase.sends, SendsModel::Changed)
             && takes_sends(&model.request)
@@ -116,7 +116,7 @@ impl Act<'_> {
         let path = model.names_in_path().into_iter().filter(|name| !self.naming.contains(name));
         let mut in_address = path.chain(model.names_beside_path());
         let attributes = &self.subject.model.attributes;
-        // An id and a version say what is changed, and not to what.
+        // An id and a version identify the object that is changed; they are no change.
         let is_news = |name: &Name| {
             let attribute = attributes.get(name).filter(|_| *name != self.subject.model.key);
             attribute.is_some_and(|it| !it.schema.volatile && it.is_written_to(&model.api))
@@ -128,7 +128,7 @@ impl Act<'_> {
         Ok(!is_in_address && !is_beside && !sends.keys().any(is_news))
     }
 
-    /// Returns the body of the phase; none where it sends nothing at all.
+    /// Returns the body of the phase; none if it sends none.
     fn body(&self, model: &CallModel, words: &str) -> Result<Option<Wire>, Failure> {
         if self.phase.body == BodyForm::JsonPatch {
             return self.changes(model, words).map(|changes| Some(Wire::List(changes)));
@@ -165,7 +165,7 @@ impl Act<'_> {
         }))
     }
 
-    /// Returns what is sent as a list of changes of the object.
+    /// Returns the body as a list of changes of the object.
     fn changes(&self, model: &CallModel, words: &str) -> Result<Vec<Wire>, Failure> {
         let mut changes = Vec::new();
         for (name, value) in self.sends(&model.api, words)? {
@@ -180,7 +180,7 @@ impl Act<'_> {
         Ok(changes)
     }
 
-    /// The attributes that are sent, with their values.
+    /// Returns the attributes that are sent, with their values.
     fn sends(&self, api: &Name, words: &str) -> Result<Attributes, Failure> {
         let scope = self.scope();
         let mut sends = Attributes::new();
@@ -189,7 +189,8 @@ impl Act<'_> {
             SendsModel::All | SendsModel::Changed => {
                 let all = matches!(self.phase.sends, SendsModel::All);
                 for (name, attribute) in &self.subject.model.attributes {
-                    // What follows something that changes would be derived, whatever it is now.
+                    // If an attribute follows one that changes, the API derives it anew, whatever its value
+                    // is now.
                     let changed =
                         self.call.changed.contains(name) || self.follows_change(name, api);
                     let given = attribute.schema.presence != Presence::Computed;
@@ -201,12 +202,12 @@ impl Act<'_> {
                     let Some(value) = drawn.as_ref().or_else(|| scope.attribute(name)) else {
                         continue;
                     };
-                    // What the server will choose is not ours to send.
+                    // A value that the server chooses is not sent.
                     if attribute.schema.server_default && !value.is_known() {
                         continue;
                     }
-                    // Null is sent where it is news: elsewhere it is what the API has anyway, and what a
-                    // create leaves out, unless the API would fill that in.
+                    // Null is sent only if it is a change. Otherwise the API has null anyway; a create leaves
+                    // it out, unless the API would fill in a value.
                     let filled = attribute.schema.server_default;
                     let is_news = !self.creates() || filled && has_word_for_null(attribute, api);
                     let is_reset = all && attribute.schema.unset == Some(Unset::Absent);
@@ -232,8 +233,9 @@ impl Act<'_> {
         Ok(sends)
     }
 
-    /// Returns true if the API is to choose an attribute anew: what it follows changes, or it is unset by being left
-    /// out, and the spec does not say what it is to be itself. Its live value is of what was.
+    /// Returns true if the API chooses the value of an attribute anew, and the spec does not give one: the
+    /// attribute follows one that changes, or it is cleared by being left out. Its live value belongs to the
+    /// old state.
     fn is_stale(&self, name: &Name, api: &Name) -> bool {
         let is_unset = || {
             let unset = &self.subject.model.attributes[name].schema.unset;
@@ -243,7 +245,7 @@ impl Act<'_> {
         is_chosen_anew && !self.deletes() && !self.call.desired.contains_key(name)
     }
 
-    /// Returns true if an attribute follows one that changes, and this call is not without that one.
+    /// Returns true if an attribute follows one that changes and that this call sends.
     fn follows_change(&self, name: &Name, api: &Name) -> bool {
         let attributes = &self.subject.model.attributes;
         let follows = attributes[name].schema.follows.as_ref();
@@ -257,7 +259,8 @@ impl Act<'_> {
         self.subject.unfilled(words, self.call.id.map(|id| &*id.0), reason)
     }
 
-    /// The place of an attribute and the template of its value, where a value made of all attributes is written.
+    /// Returns the place of an attribute and the template of its value, if the descriptor composes the value
+    /// from all attributes; else none.
     fn composed(&self, api: &Name, name: &Name) -> Option<(&WirePath, &ValueTemplate)> {
         let shape = self.subject.model.attributes.get(name)?.wires.get(api)?;
         shape.write_at.as_ref().zip(shape.value.as_ref())
@@ -296,8 +299,8 @@ impl Act<'_> {
     }
 }
 
-/// Returns the value to send to an API that merges it (RFC 7396): the wanted one, and null for each key that only
-/// the live object has.
+/// Returns the value to send to an API that merges it (RFC 7396): the wanted value, with null for each key
+/// that only the live object has.
 fn without_the_rest(live: &Value, wanted: &Value) -> Value {
     let (Value::Map(live), Value::Map(wanted)) = (live, wanted) else { return wanted.clone() };
     let mut sent = Attributes::new();
@@ -322,7 +325,7 @@ fn at_path<'w>(wire: &'w Wire, path: &[String]) -> Option<&'w Wire> {
     at_path(entries.get(first)?, rest)
 }
 
-/// Returns true if null is written as something else, such as "".
+/// Returns true if null is written as another value, such as "".
 fn has_word_for_null(attribute: &AttributeModel, api: &Name) -> bool {
     let written = attribute.wires.get(api).map(|shape| codec::write(&shape.write, Wire::Null));
     written.is_some_and(|written| written.is_ok_and(|wire| wire != Wire::Null))

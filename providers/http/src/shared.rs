@@ -1,9 +1,9 @@
-//! One list for all callers that want to look at the same time.
+//! One list for all callers that need it at the same time.
 //!
-//! A run that was killed leaves as many creates to look up as it had in flight, and each is looked
-//! up in the list of its type; so is an object that no read shows by its id alone. A caller that comes while
-//! a list is under way waits, and then shares the next one with all that wait: a list that began before may
-//! not show its object.
+//! A killed run leaves many creates to look up, as many as it had in flight, and each is looked up in the
+//! list of its type. So is an object that no read shows by its id alone. A caller that comes while a list is
+//! under way waits, and then shares the next list with all others that wait, because a list that began before
+//! may not show its object.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,24 +19,24 @@ use crate::listing::Listing;
 #[derive(Default)]
 pub(crate) struct SharedLists {
     whole: Shared,
-    /// The lists below one parent each, by its id.
+    /// The lists below single parents, by the parent's id.
     below: std::sync::Mutex<BTreeMap<ObjectId, Arc<Shared>>>,
 }
 
 impl SharedLists {
-    /// The list of everything.
+    /// Returns the list of all objects.
     pub(crate) fn whole(&self) -> &Shared {
         &self.whole
     }
 
-    /// The list below one parent.
+    /// Returns the list below one parent.
     pub(crate) fn below(&self, parent: &ObjectId) -> Arc<Shared> {
         let mut below = self.below.lock().unwrap_or_else(PoisonError::into_inner);
         below.entry(parent.clone()).or_default().clone()
     }
 }
 
-/// One list for all who look at the same time.
+/// One list for all callers at the same time.
 #[derive(Default)]
 pub(crate) struct Shared {
     /// The number of callers that have come so far.
@@ -48,14 +48,14 @@ type Listed = Result<Arc<Listing>, Failure>;
 
 #[derive(Default)]
 struct Last {
-    /// The number of callers that had come when the last list began.
+    /// The number of callers that had come when the last list began: it is new enough for them.
     covers: u64,
     /// The result of the last list, as long as a caller waits for it.
     listed: Option<Listed>,
 }
 
 impl Shared {
-    /// The objects, as a list shows them that began after this was called.
+    /// Returns the objects of a list that began after this call.
     pub(crate) async fn list(&self, ask: impl Future<Output = Result<Listing, Failure>>) -> Listed {
         let mine = self.came.fetch_add(1, Ordering::SeqCst) + 1;
         let mut last = self.last.lock().await;
@@ -64,7 +64,7 @@ impl Shared {
         {
             let listed = listed.clone();
             if last.covers == mine {
-                // Secrets among the attributes are in clear: they stay no longer than they must.
+                // The attributes contain secrets in clear, so the result is dropped as soon as possible.
                 last.listed = None;
             }
             return listed;
@@ -95,7 +95,7 @@ mod tests {
         let all = (0..32).map(|_| shared.list(ask()));
         let all = futures_util::future::join_all(all).await;
         assert!(all.iter().all(Result::is_ok));
-        // All had come before the first list began but the first poll of each: two lists at most.
+        // All callers came before the first list began, except for the first poll of each: two lists at most.
         assert!(asked.load(Ordering::SeqCst) <= 2, "{asked:?}");
         shared.list(ask()).await.unwrap();
         assert!(asked.load(Ordering::SeqCst) >= 2, "an old list is never taken");

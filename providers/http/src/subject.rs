@@ -1,4 +1,4 @@
-//! One resource type of a configured provider, and the calls that look at it.
+//! One resource type of a configured provider, and the calls that read it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::wire::encode;
 /// The types of a configured provider.
 pub(crate) struct Types {
     pub(crate) descriptor: Arc<Descriptor>,
-    /// The types as the engine knows them, with addresses in their derivations.
+    /// The types for the engine, with addresses filled into their derivations.
     pub(crate) schema: Arc<ProviderSchema>,
     /// The lists in which single objects are looked up, by type.
     lists: BTreeMap<Name, SharedLists>,
@@ -41,16 +41,16 @@ pub(crate) struct Subject<'a> {
     pub(crate) types: &'a Types,
     pub(crate) caller: &'a Caller,
     pub(crate) model: &'a TypeModel,
-    /// The type as the engine knows it, with addresses in its derivations.
+    /// The type for the engine, with addresses filled into its derivations.
     pub(crate) schema: &'a TypeSchema,
-    /// Its lists, for all who look for one object at the same time.
+    /// The lists of the type, shared by all callers that look for one object at the same time.
     pub(crate) shared: &'a SharedLists,
     /// The masker of the call that these calls belong to; none outside of a change.
     pub(crate) masker: Option<&'a Masker>,
 }
 
 impl<'a> Subject<'a> {
-    /// One type of a provider, by name.
+    /// Returns one type of a provider, by name.
     pub(crate) fn of(types: &'a Types, caller: &'a Caller, ty: &str) -> Result<Self, Failure> {
         let Types { descriptor, schema, lists } = types;
         let found = (descriptor.types.get(ty), schema.types.get(ty), lists.get(ty));
@@ -61,7 +61,7 @@ impl<'a> Subject<'a> {
         Err(Failure::new(Kind::Rejected, message))
     }
 
-    /// Another type of the provider.
+    /// Returns another type of the provider.
     pub(crate) fn other(&self, ty: &str) -> Result<Self, Failure> {
         Subject::of(self.types, self.caller, ty)
     }
@@ -70,7 +70,8 @@ impl<'a> Subject<'a> {
         Failure::new(Kind::NotFound, format!("there is no {} {id}", self.schema.name))
     }
 
-    /// Returns the masker of the call, else one that knows the key and the sensitive attributes of the type.
+    /// Returns the masker of the call, or else one that knows the keys and the sensitive attributes of the
+    /// type.
     pub(crate) fn masker(&self) -> Masker {
         let of_type = || {
             let names = SecretNames::of(self.model, &Secrets::default(), &Attributes::new());
@@ -79,7 +80,7 @@ impl<'a> Subject<'a> {
         self.masker.cloned().unwrap_or_else(of_type)
     }
 
-    /// A call that lacks a part of its address, or an argument.
+    /// Returns the failure of a call that lacks a part of its address, or an argument.
     pub(crate) fn unfilled(
         &self,
         words: &str,
@@ -92,7 +93,7 @@ impl<'a> Subject<'a> {
         Failure::new(Kind::Rejected, message)
     }
 
-    /// The attributes that the headers of an answer show.
+    /// Returns the attributes that the headers of an answer show.
     pub(crate) fn in_headers(&self, shown: &Shown) -> Attributes {
         let mut attributes = Attributes::new();
         for (name, model) in &self.model.attributes {
@@ -104,7 +105,7 @@ impl<'a> Subject<'a> {
         attributes
     }
 
-    /// Fills in a call that reads.
+    /// Fills in a reading call.
     pub(crate) fn prepare(
         &self,
         call: &'a CallModel,
@@ -153,7 +154,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Fills in headers. One whose value is null is left out.
+/// Fills in headers. A header with a null value is left out.
 pub(crate) fn headers(
     headers: &[Header],
     scope: &CallScope<'_>,
@@ -165,14 +166,14 @@ pub(crate) fn headers(
     Ok(filled)
 }
 
-/// An answer that cannot be taken for what it should be.
+/// Returns the failure of an answer that is not of the expected form.
 pub(crate) fn unreadable(call: &CallModel, reason: &str) -> Failure {
     let message = format!("{} got an answer that cannot be read: {reason}", what(call));
     Failure::new(Kind::InDoubt, message)
         .help("the descriptor and the API do not agree; check their versions")
 }
 
-/// A call in words, without values.
+/// Returns a description of a call, without values.
 pub(crate) fn what(call: &CallModel) -> String {
     match &call.request {
         Request::Rest { method, path } => format!("{} {}", method.as_str(), path.words()),

@@ -1,8 +1,8 @@
 //! Templates of a descriptor: values, and paths whose parts are filled in and percent-encoded.
 //!
-//! A filled part never becomes syntax: a segment is encoded as a whole, so no value can add a
-//! segment, a query or another host; and a segment that is empty or dots is refused, because
-//! servers and clients take those for steps in the path.
+//! A filled part never becomes syntax: a segment is encoded as a whole, so no value can add a segment, a
+//! query or another host. A segment that is empty or consists of dots is refused, because servers and clients
+//! read it as a step in the path.
 
 use std::collections::BTreeSet;
 
@@ -13,22 +13,22 @@ use engine::expression::{Expr, ExprError, Kind, Root, visit::walk};
 use engine::value::{Attributes, Datum, Value};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// The characters that stay as they are in a segment or a query: those that RFC 3986 does not reserve.
+/// The characters that are not encoded in a segment or a query: those that RFC 3986 does not reserve.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The name that stands for the nonce of a create.
+/// The name of the nonce of a create.
 pub(crate) const ONE_TIME: &str = "one_time";
 
-/// The name that stands for the parent of what is listed.
+/// The name of the parent of a list.
 pub(crate) const PARENT: &str = "parent";
 
-/// The name that stands for the object that is waited for.
+/// The name of the object of a wait.
 pub(crate) const SELF: &str = "self";
 
-/// The name that stands for the element of a set that a call adds or removes.
+/// The name of the element of a set that a call adds or removes.
 pub(crate) const ELEMENT: &str = "element";
 
-/// The name that stands for the answer that began an operation, or that shows it.
+/// The name of the answer that began an operation, or that shows it.
 pub(crate) const ANSWER: &str = "answer";
 
 /// A value with parts to fill in.
@@ -47,7 +47,7 @@ pub(crate) struct PathTemplate {
 pub(crate) struct Unfilled(pub(crate) String);
 
 impl ValueTemplate {
-    /// Reads a text; what holds no part is a literal.
+    /// Reads a text; a text without parts is a literal.
     pub(crate) fn parse(text: &str) -> Result<Self, ExprError> {
         if !text.contains("${") && !text.contains("%{") {
             return Ok(Self(Expr::literal(Value::string(text))));
@@ -55,7 +55,7 @@ impl ValueTemplate {
         parse::template(text, Dialect::Names).map(Self)
     }
 
-    /// The value for an object.
+    /// Returns the value for an object.
     pub(crate) fn fill(&self, scope: &dyn Scope) -> Result<Value, Unfilled> {
         match evaluate::evaluate(&self.0, scope) {
             Ok(datum) => Ok(datum.value),
@@ -66,7 +66,7 @@ impl ValueTemplate {
         }
     }
 
-    /// The first name in it that is not known, in words.
+    /// Returns a description of the first name in it that is not known.
     fn lacking(&self, scope: &dyn Scope) -> Option<Unfilled> {
         let is_null = |name: &Name| {
             let datum = scope.root(&Root::Named(name.clone()));
@@ -76,7 +76,7 @@ impl ValueTemplate {
         lacking.map(|name| Unfilled(format!("`{name}` is not known")))
     }
 
-    /// Its part of a path, which is never empty or dots.
+    /// Returns the text as a part of a path, which is never empty and never consists of dots.
     fn segment(&self, scope: &dyn Scope) -> Result<String, Unfilled> {
         let part = self.text(scope)?.unwrap_or_default();
         if !part.chars().all(|letter| letter == '.') {
@@ -91,7 +91,7 @@ impl ValueTemplate {
         Err(self.lacking(scope).unwrap_or_else(odd))
     }
 
-    /// The text for a path or a query; null is none.
+    /// Returns the text for a path or a query; none for null.
     pub(crate) fn text(&self, scope: &dyn Scope) -> Result<Option<String>, Unfilled> {
         match self.fill(scope)? {
             Value::Null => Ok(None),
@@ -129,7 +129,7 @@ impl PathTemplate {
         Ok(Self { segments: segments.collect::<Result<_, _>>()?, query: pairs })
     }
 
-    /// The path in words, without values: what is filled in is `…`.
+    /// Returns the path without values: `…` stands for each filled part.
     pub(crate) fn words(&self) -> String {
         let word = |template: &ValueTemplate| match &template.0.kind {
             Kind::Literal(value) => value.as_str().unwrap_or("…").to_owned(),
@@ -138,12 +138,12 @@ impl PathTemplate {
         self.segments.iter().fold(String::new(), |text, segment| text + "/" + &word(segment))
     }
 
-    /// The path and query to append to an address, encoded.
+    /// Returns the encoded path and query, which are appended to an address.
     pub(crate) fn fill(&self, scope: &dyn Scope) -> Result<String, Unfilled> {
         self.fill_each(scope, scope)
     }
 
-    /// The same, where the path sees something else than the query.
+    /// Returns the encoded path and query, with different scopes for the two.
     pub(crate) fn fill_each(
         &self,
         path: &dyn Scope,
@@ -166,12 +166,12 @@ impl PathTemplate {
     }
 }
 
-/// One encoded `name=value`.
+/// Returns one encoded `name=value`.
 pub(crate) fn query_pair(name: &str, value: &str) -> String {
     format!("{}={}", utf8_percent_encode(name, RESERVED), utf8_percent_encode(value, RESERVED))
 }
 
-/// Splits at a character that stands in no `${…}`.
+/// Splits at a character outside `${…}`.
 fn split(text: &str, separator: char) -> Vec<&str> {
     let (mut parts, mut depth, mut start, mut quoted) = (Vec::new(), 0_usize, 0, false);
     for (index, letter) in text.char_indices() {
@@ -190,7 +190,8 @@ fn split(text: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-/// The scope of the templates of a call: the desired object, else the live one, its id, and the nonce of a create.
+/// The scope of the templates of a call: the desired object, else the live one; its id; and the nonce of a
+/// create.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct CallScope<'a> {
     pub(crate) desired: Option<&'a Attributes>,
@@ -198,16 +199,16 @@ pub(crate) struct CallScope<'a> {
     pub(crate) id: Option<&'a str>,
     pub(crate) id_attribute: Option<&'a str>,
     pub(crate) nonce: Option<&'a str>,
-    /// The parent of what is listed.
+    /// The parent of the list; none for other calls.
     pub(crate) parent: Option<&'a Attributes>,
-    /// The element of a set that a call adds or removes.
+    /// The element of a set that a call adds or removes; none for other calls.
     pub(crate) element: Option<&'a Value>,
-    /// The answer that began an operation.
+    /// The answer that began an operation; none for other calls.
     pub(crate) answer: Option<&'a Value>,
 }
 
 impl CallScope<'_> {
-    /// The value of an attribute: wanted, else live.
+    /// Returns the value of an attribute: the desired one, else the live one.
     pub(crate) fn attribute(&self, name: &str) -> Option<&Value> {
         let wanted = self.desired.and_then(|desired| desired.get(name));
         wanted.or_else(|| self.live.and_then(|live| live.get(name)))
@@ -283,7 +284,7 @@ impl Scope for Given<'_> {
     }
 }
 
-/// The first words of an expression's references, without the variables of its `for`s.
+/// Returns the first words of an expression's references, without the variables of its `for`s.
 pub(crate) fn names(expr: &Expr) -> Vec<Name> {
     let (mut names, mut bound) = (Vec::new(), Vec::new());
     walk(expr, &mut |part| match &part.kind {
@@ -298,7 +299,7 @@ pub(crate) fn names(expr: &Expr) -> Vec<Name> {
     names
 }
 
-/// The attributes of one name that an expression uses, such as `id` of `parent.id`.
+/// Returns the attributes of one name in an expression, such as `id` in `parent.id`.
 pub(crate) fn members(expr: &Expr, of: &str) -> Vec<Name> {
     let mut members = Vec::new();
     walk(expr, &mut |part| {

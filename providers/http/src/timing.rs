@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Timing {
     /// The longest time to connect.
     pub connect: Duration,
-    /// The longest time of a call, from its first byte to the answer's last.
+    /// The longest time of a call, from its first byte to the last byte of the answer.
     pub total: Duration,
     /// The largest answer, in bytes.
     pub answer_bytes_max: usize,
@@ -15,26 +15,27 @@ pub struct Timing {
     pub read_tries: u32,
     /// The number of attempts of a call that does not reach the server.
     pub connect_tries: u32,
-    /// The longest time that a read is tried again.
+    /// The longest time during which a read is repeated.
     pub read_patience: Duration,
-    /// The longest time that a call is tried again while the API asks to slow down.
+    /// The longest time during which a call is repeated while the API asks to slow down.
     pub throttle_patience: Duration,
     /// The longest pause that an API may ask for.
     pub retry_after_max: Duration,
-    /// The first pause between tries; each next is twice as long.
+    /// The first pause between attempts; each further pause is twice as long.
     pub pause_first: Duration,
-    /// The longest pause between tries.
+    /// The longest pause between attempts.
     pub pause_max: Duration,
-    /// The first pause between looks at a condition.
+    /// The first pause between reads in a wait.
     pub poll_first: Duration,
-    /// The longest pause between looks at a condition.
+    /// The longest pause between reads in a wait.
     pub poll_max: Duration,
 }
 
 impl Default for Timing {
     fn default() -> Self {
         Self {
-            // The permit to send is asked for before; what takes longer is tried again, with a new permit.
+            // The permit for sending was given before. A connection that takes longer is tried again, with a
+            // new permit.
             connect: provider_port::SENT_AFTER_PERMIT,
             total: Duration::from_secs(90),
             answer_bytes_max: 64 * 1024 * 1024,

@@ -1,8 +1,8 @@
-//! The seam at the wire: one request goes out; a response comes back, or why there is none.
+//! The seam at the wire: one request goes out; a response comes back, or the reason that there is none.
 //!
-//! Everything above it decides (what is sent, when, again, and what an answer proves), and is what
-//! a simulator exercises. What stands behind it only carries: [`crate::client`] in real runs, a
-//! model of a service in tests. No type of an HTTP library is in it.
+//! The code above it makes all decisions (what is sent and when, repetitions, the meaning of an answer), and
+//! a simulator exercises that code. The code behind it only carries requests: [`crate::client`] in real runs,
+//! a model of a service in tests. It uses no type of an HTTP library.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,22 +19,22 @@ pub trait Transport: Send + Sync {
     /// Sends one request, once, and reads the whole answer. Redirects are answers like others.
     async fn send(&self, request: Request) -> Result<Response, Broken>;
 
-    /// A random number: pauses are not to be the same for everyone who was refused at once.
+    /// Returns a random number, so that callers that were refused at the same time pause for different times.
     fn random(&self) -> u64;
 }
 
 /// An HTTP method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Reads.
+    /// Reads an object.
     Get,
-    /// Makes, or asks.
+    /// Makes an object, or asks.
     Post,
-    /// Puts in place.
+    /// Replaces an object.
     Put,
-    /// Changes a part.
+    /// Changes a part of an object.
     Patch,
-    /// Ends.
+    /// Deletes an object.
     Delete,
 }
 
@@ -57,13 +57,14 @@ pub struct Request {
     pub method: Method,
     /// Its address.
     pub url: Url,
-    /// The way there.
+    /// The connection to the server.
     pub connection: Arc<Connection>,
-    /// Names and values beside those of its body; all values are kept out of any output.
+    /// Names and values of the headers, without that of the body's form; all values are kept out of any
+    /// output.
     pub headers: Vec<(String, String)>,
-    /// A JSON text.
+    /// The body; none for a request without one.
     pub body: Option<Vec<u8>>,
-    /// The longest time that it may take, from its first byte to the answer's last.
+    /// The longest time of the request, from its first byte to the last byte of the answer.
     pub within: Duration,
     /// The largest answer, in bytes.
     pub answer_bytes_max: usize,
@@ -74,19 +75,19 @@ pub struct Request {
 pub struct Response {
     /// The status.
     pub status: u16,
-    /// Names, in lower case, and values.
+    /// Names of headers, in lower case, and values.
     pub headers: Vec<(String, String)>,
-    /// The body, whole.
+    /// The whole body.
     pub body: Vec<u8>,
 }
 
 impl Response {
-    /// The value of a header.
+    /// Returns the value of a header; none if there is no such header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
-    /// The values of a header that may come in several fields, as one; none where there is no such
+    /// Returns the values of a header that may have several fields, joined into one; none if there is no such
     /// field.
     pub(crate) fn joined(&self, name: &str) -> Option<String> {
         let own = self.headers.iter().filter(|(own, _)| own == name);
@@ -98,20 +99,20 @@ impl Response {
 /// The reason that there is no answer.
 #[derive(Clone, Debug)]
 pub enum Broken {
-    /// No byte of the request left.
+    /// No byte of the request was sent.
     NotSent(String),
     /// The request may have arrived.
     Lost(String),
 }
 
-/// A transport with the limits that all who use it share.
+/// A transport with limits that all its users share.
 pub struct Network {
     pub(crate) transport: Arc<dyn Transport>,
     limiters: Limiters,
 }
 
 impl Network {
-    /// A network of its own, without any calls yet.
+    /// Returns a new network without any calls.
     pub fn new(transport: Arc<dyn Transport>) -> Self {
         Self { transport, limiters: Limiters::default() }
     }

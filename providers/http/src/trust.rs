@@ -1,9 +1,9 @@
-//! The trust in addresses and variables: the hosts that a key or a secret may go to, and the variables that a
-//! key may come from.
+//! The trust in addresses and variables: the hosts that may get a key or a secret, and the variables from
+//! which a key may be read.
 //!
-//! A spec may come from someone else, as a pull request does, and so may a descriptor that lies
-//! beside it. Such a descriptor names the variables that it is read from: any of them may hold what
-//! someone else wrote, such as the title of a commit, and any of them may hold another user's secret.
+//! A spec may come from someone else, for example in a pull request, and so may a descriptor that lies beside
+//! it. Such a descriptor chooses the environment variables that it is read from. Any of them may hold text
+//! that someone else wrote, such as the title of a commit, or another user's secret.
 
 use engine::address::Name;
 use engine::diagnostics::Diagnostic;
@@ -14,9 +14,10 @@ use url::Url;
 use crate::descriptor::model::Source;
 use crate::settings::{Origin, Settings};
 
-/// Returns true if a secret may go to an address: the user gave it, allows its host, or it is this machine.
-/// What a descriptor beside the spec reads from the environment is not given by the user: it is
-/// read from whatever variable the descriptor likes.
+/// Returns true if a secret may go to an address. It may go to this machine and to hosts that the user
+/// allows. With a descriptor that comes with Plumb it may also go to the address in the descriptor or in the
+/// environment. With a descriptor beside the spec it may not: that descriptor chooses the variable of the
+/// address.
 pub(crate) fn is_believed(
     (url, origin): (&Url, Origin),
     default: Option<&Url>,
@@ -34,8 +35,8 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     url.host_str().is_some_and(hosts::is_loopback)
 }
 
-/// Returns true if a provider may have its key from this variable: a descriptor that comes with the spec
-/// from those that begin with its provider's name, and from those that the user allows.
+/// Returns true if a provider may read its key from a variable. A descriptor beside the spec may read only
+/// variables that begin with its provider's name, and those that the user allows.
 pub(crate) fn may_read_key(provider: &Name, variable: &str, settings: &Settings<'_>) -> bool {
     let own = provider.to_uppercase().replace('-', "_") + "_";
     !settings.beside_spec
@@ -43,7 +44,7 @@ pub(crate) fn may_read_key(provider: &Name, variable: &str, settings: &Settings<
         || settings.allowed_keys.iter().any(|allowed| allowed == variable)
 }
 
-/// A key that goes nowhere.
+/// Returns the error about a key that is not sent, because the address is not trusted.
 pub(crate) fn untrusted(api: &str, url: &Url, origin: Origin, source: &Source) -> Diagnostic {
     let host = url.host_str().unwrap_or_default();
     let who = match origin {
@@ -78,7 +79,7 @@ fn allowing(url: &Url) -> String {
     format!("use https, or, on a private network, set PLUMB_ALLOWED_HOSTS=http://{host}")
 }
 
-/// A key that is not read.
+/// Returns the error about a key that is not read, because the variable is not allowed.
 pub(crate) fn foreign_key(provider: &Name, variable: &str) -> Diagnostic {
     let own = provider.to_uppercase().replace('-', "_");
     Diagnostic::error(format!("the key of the provider {provider} is not read from {variable}"))
@@ -89,7 +90,7 @@ pub(crate) fn foreign_key(provider: &Name, variable: &str) -> Diagnostic {
         .help(format!("name a variable such as {own}_KEY, or set PLUMB_ALLOWED_KEYS={variable}"))
 }
 
-/// A secret that goes nowhere.
+/// Returns the error about a secret that is not sent, because the address is not trusted.
 pub(crate) fn kept_back(ty: &str, attribute: &str, url: &Url) -> Error {
     let host = url.host_str().unwrap_or_default();
     let message = format!("the secret in `{attribute}` of this {ty} is not sent to {host}");

@@ -1,7 +1,7 @@
-//! Wire values: what is written into a body, and how schema values turn into them and back.
+//! Wire values: the values in a body, and the conversion of schema values to them and back.
 //!
-//! JSON with one addition: a GraphQL enum, which a JSON body shows as text and a GraphQL document
-//! without quotes. The shape that one attribute takes beyond its type is [`crate::codec`]'s.
+//! They are JSON with one addition: a GraphQL enum, which is a text in a JSON body and has no quotes in a
+//! GraphQL document. [`crate::codec`] handles the form of a single attribute beyond its type.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 
 use crate::naming::Naming;
 
-/// A value on its way out.
+/// A value that is written into a body.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Wire {
     Null,
@@ -27,7 +27,7 @@ pub(crate) enum Wire {
 }
 
 impl Wire {
-    /// The JSON that a body holds.
+    /// Returns the JSON for a body.
     pub(crate) fn to_json(&self) -> Json {
         match self {
             Self::Null => Json::Null,
@@ -43,7 +43,7 @@ impl Wire {
         }
     }
 
-    /// The same without enums.
+    /// Returns the wire value of JSON, without enums.
     pub(crate) fn from_json(json: &Json) -> Self {
         match json {
             Json::Null => Self::Null,
@@ -58,14 +58,14 @@ impl Wire {
     }
 }
 
-/// The reason that a value cannot be written. Names no value: it may be secret.
+/// The reason that a value cannot be written. Contains no value: it may be secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unwritable {
-    /// Only its fingerprint is known.
+    /// Only the fingerprint of the value is known.
     Sealed,
-    /// It is not known yet.
+    /// The value is not known yet.
     Unknown,
-    /// It has not the shape that a codec wants.
+    /// The value does not have the form that a codec expects.
     Shape(String),
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn encode(value: &Value, ty: &Type, naming: Naming) -> Result<Wire, U
         (Value::Bool(value), _) => Wire::Bool(*value),
         (Value::Integer(number), _) => Wire::Number((*number).into()),
         (Value::Float(number), _) => Wire::Number(match value.as_integer() {
-            // A service that wants a whole number does not read 4.0.
+            // A service that expects a whole number does not accept 4.0.
             Some(whole) => whole.into(),
             None => serde_json::Number::from_f64(*number)
                 .ok_or_else(|| Unwritable::Shape("a finite number".to_owned()))?,
@@ -119,8 +119,8 @@ fn encode_object(
     Ok(Wire::Object(object))
 }
 
-/// Reads JSON as a value of `ty`. Keys that an object type does not have are left out: an API may
-/// say more than a descriptor knows. The caller converts the result to `ty`.
+/// Reads JSON as a value of `ty`. Keys that an object type does not have are left out: an API may show more
+/// than a descriptor knows. The caller converts the result to `ty`.
 pub(crate) fn decode(json: &Json, ty: &Type, naming: Naming) -> Value {
     match (json, ty) {
         (Json::Array(items), Type::List(item) | Type::Set(item)) => {
@@ -159,13 +159,13 @@ pub(crate) fn at<'a>(json: &'a Json, path: &[String]) -> Option<&'a Json> {
     })
 }
 
-/// Returns true if null stands in the place of what would lead to a path.
+/// Returns true if null stands in place of an object on the way to a path.
 pub(crate) fn is_cut_short(json: &Json, path: &[String]) -> bool {
     let Some((_, parents)) = path.split_last() else { return false };
     (1..=parents.len()).any(|depth| at(json, &parents[..depth]).is_some_and(Json::is_null))
 }
 
-/// Puts a value at a path, making the objects on the way. An object joins the one that is there.
+/// Puts a value at a path, and makes the objects on the way. An object is merged into an existing one.
 pub(crate) fn put(object: &mut BTreeMap<String, Wire>, path: &[String], value: Wire) {
     let Some((first, rest)) = path.split_first() else { return };
     if rest.is_empty() {

@@ -1,11 +1,11 @@
-//! The words of a failure: the text in the body of an answer, and its status. Nothing is concluded here.
+//! The words of a failure: the text in the body of an answer, and its status. No conclusions are drawn here.
 
 use serde_json::Value as Json;
 
 use crate::descriptor::model::Api;
 use crate::wire::at;
 
-/// The keys of an error's message in a body, the most telling first.
+/// The keys of an error's message in a body, the most informative first.
 const KEYS: [&str; 11] = [
     "message",
     "error",
@@ -20,7 +20,8 @@ const KEYS: [&str; 11] = [
     "code",
 ];
 
-/// The message in an error's body: where the descriptor says, else where APIs put it.
+/// Returns the message in an error's body: at the place that the descriptor gives, or else at the usual
+/// places; none if there is none.
 pub(crate) fn message(json: &Json, api: &Api) -> Option<String> {
     declared(json, api)
         .or_else(|| {
@@ -36,12 +37,12 @@ pub(crate) fn message(json: &Json, api: &Api) -> Option<String> {
         .or_else(|| text(json))
 }
 
-/// The text where the descriptor says that the message of an error stands.
+/// Returns the text at the place that the descriptor gives for the message of an error.
 pub(crate) fn declared(json: &Json, api: &Api) -> Option<String> {
     api.message_at.iter().find_map(|path| at(json, path).and_then(text))
 }
 
-/// The title of a page, or its first heading: what it is about, without its markup.
+/// Returns the title of a web page, or its first heading, without markup; none if it has none.
 pub(crate) fn page_heading(text: &str) -> Option<&str> {
     let between = |open: &str, close: &str| {
         let small = text.to_ascii_lowercase();
@@ -60,7 +61,7 @@ fn text(json: &Json) -> Option<String> {
     json.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// A status, as people know it.
+/// Returns a status as people know it.
 pub(crate) fn status_words(status: u16) -> String {
     let reason = match status {
         300..400 => "a redirect",

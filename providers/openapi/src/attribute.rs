@@ -1,4 +1,4 @@
-//! Attributes of a type, by the properties that bodies take and answers show.
+//! Attributes of a type, from the properties in bodies and answers.
 
 use serde_json::Value as Json;
 
@@ -11,7 +11,7 @@ use crate::types::{Naming, Types};
 const VALUES_MAX: usize = 200;
 /// The words of names that hold secrets.
 const SECRETS: [&str; 6] = ["password", "passwd", "secret", "token", "private_key", "api_key"];
-/// The words of names that hold what changes by itself.
+/// The words in names of values that change by themselves.
 const VOLATILE: [&str; 14] = [
     "status",
     "state",
@@ -33,18 +33,18 @@ const VOLATILE: [&str; 14] = [
 #[derive(Clone, Debug)]
 pub(crate) struct AttributeDraft {
     pub(crate) name: String,
-    /// Its type in words.
+    /// The type as a descriptor writes it.
     pub(crate) ty: String,
     pub(crate) presence: Presence,
-    /// True if a change of it makes another object.
+    /// True if a change of the attribute replaces the object.
     pub(crate) replaces: bool,
     /// Further keys of the descriptor, with their values as TOML.
     pub(crate) keys: Vec<(&'static str, String)>,
-    /// The facts that are to be proved about it.
+    /// The facts about the attribute that are still to be proved.
     pub(crate) proofs: Vec<&'static str>,
 }
 
-/// An attribute that stands for a parameter.
+/// An attribute for a parameter.
 #[derive(Clone)]
 pub(crate) struct Parameter {
     pub(crate) name: String,
@@ -58,7 +58,7 @@ pub(crate) enum Presence {
     Computed,
 }
 
-/// The properties of one name, in all calls of a type.
+/// The properties with one name, in all calls of a type.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Sources<'s, 'a> {
     pub(crate) create: Option<&'s Property<'a>>,
@@ -67,17 +67,17 @@ pub(crate) struct Sources<'s, 'a> {
     pub(crate) read: Option<&'s Property<'a>>,
 }
 
-/// The facts about the type around an attribute.
+/// The facts about the type of an attribute.
 #[derive(Clone, Copy)]
 pub(crate) struct Surroundings<'s, 'a> {
     pub(crate) shapes: &'s Shapes<'a>,
     pub(crate) naming: Naming,
     pub(crate) has_update: bool,
-    /// True if a part of a path stands for the attribute.
+    /// True if the attribute is a part of a path.
     pub(crate) is_key: bool,
 }
 
-/// Returns the attribute of some properties. The reason says why there is none.
+/// Returns the attribute for some properties, or the reason that there is none.
 pub(crate) fn attribute<'a>(
     name: String,
     wire: &str,
@@ -141,7 +141,7 @@ pub(crate) fn attribute<'a>(
     Ok(draft)
 }
 
-/// Adds what holds for an attribute that a spec gives.
+/// Adds the keys for an attribute that a spec gives.
 fn given<'a>(
     draft: &mut AttributeDraft,
     shape: &Shape<'a>,
@@ -184,7 +184,7 @@ impl AttributeDraft {
         self.keys.push((key, value.to_owned()));
     }
 
-    /// Makes a key of it that a spec must give.
+    /// Makes the attribute a key that a spec must give.
     pub(crate) fn require(&mut self) {
         self.presence = Presence::Required;
         self.keys.retain(|(key, _)| !matches!(*key, "default" | "server_default"));
@@ -192,7 +192,7 @@ impl AttributeDraft {
     }
 }
 
-/// Adds the name on the wire where it does not follow from the name.
+/// Adds the wire name if it does not follow from the attribute's name.
 fn wire_key(draft: &mut AttributeDraft, wire: &str, naming: Naming) {
     if naming.wire(&draft.name) != wire {
         draft.add("wire", &quoted(wire));
@@ -282,7 +282,7 @@ fn is_volatile(name: &str, shape: &Shape<'_>) -> bool {
         || VOLATILE.iter().any(|word| name == *word || name.ends_with(&format!("_{word}")))
 }
 
-/// Returns true if a value of one type is one of another, as far as their first words tell.
+/// Returns true if a value of one type may be one of another, by the first words of the types.
 fn is_alike(given: &str, shown: &str) -> bool {
     let word = |ty: &str| ty.split(['(', '{', ')']).next().unwrap_or_default().to_owned();
     let (one, other) = (word(given), word(shown));
@@ -296,9 +296,9 @@ fn is_alike(given: &str, shown: &str) -> bool {
     }
 }
 
-/// Returns a text as TOML, without characters that act on a terminal or hide.
+/// Returns a text as TOML, without characters that control a terminal or are invisible.
 pub(crate) fn quoted(text: &str) -> String {
-    // A string of JSON is one of TOML.
+    // Every JSON string is a TOML string.
     let letters = Json::from(text).to_string();
     let shown = letters.chars().map(|letter| match u32::from(letter) {
         _ if !is_hidden(letter) => letter.to_string(),

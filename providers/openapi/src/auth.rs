@@ -10,9 +10,9 @@ use crate::document::Document;
 pub(crate) struct Auth {
     /// The lines of `[provider]`.
     pub(crate) keys: Vec<String>,
-    /// The value of `auth`. None where an API takes no key.
+    /// The value of `auth`; none if the API takes no key.
     pub(crate) value: Option<String>,
-    /// The facts that are to be proved about it.
+    /// The fact that is still to be proved; none if there is none.
     pub(crate) proof: Option<&'static str>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn auth(document: &Document, provider: &str) -> Auth {
     best.map_or_else(|| unknown(&prefix), joined)
 }
 
-/// Returns the best of several ways, each of which may be several keys at once.
+/// Returns the best of several ways, each of which may use several keys together.
 fn best(document: &Document, ways: &Vec<Vec<&Json>>, prefix: &str) -> Option<Vec<Part>> {
     let parts = |all: &Vec<&Json>| {
         let parts = all.iter().map(|scheme| scheme_auth(document.resolve(scheme), prefix));
@@ -52,7 +52,7 @@ struct Part {
     proof: Option<&'static str>,
 }
 
-/// Returns the way that is most common, where a document has none.
+/// Returns the most common way, for a document without one.
 fn unknown(prefix: &str) -> Auth {
     Auth {
         keys: vec![key(prefix)],
@@ -122,7 +122,7 @@ fn basic(prefix: &str) -> Part {
     }
 }
 
-/// A token of client credentials where there is such a flow, else one that a person has.
+/// Returns a token of client credentials if there is such a flow, else one that a person has.
 fn oauth(scheme: &Json, prefix: &str) -> Part {
     let flow = scheme.pointer("/flows/clientCredentials");
     let of_swagger = Some(scheme).filter(|it| it.get("flow").is_some_and(|it| it == "application"));

@@ -1,4 +1,4 @@
-//! The calls of a type, as texts of a descriptor.
+//! The calls of a type, as lines of a descriptor.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(crate) struct Texts {
     /// The call of `list`, with `{}` for the parameters of the parent.
     pub(crate) list: Line,
     pub(crate) read: Option<Line>,
-    /// None where objects are only looked up.
+    /// The calls that make, change and delete objects; none if objects are only looked up.
     pub(crate) management: Option<ManagementTexts>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct ManagementTexts {
     pub(crate) delete: Line,
 }
 
-/// A value, and what is to be proved about it.
+/// A value, with the fact that is still to be proved about it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line {
     pub(crate) value: String,
@@ -60,7 +60,7 @@ fn identity(create: Operation<'_>, is_client: bool) -> Line {
     }
 }
 
-/// Returns the calls. The reason says why one cannot be made.
+/// Returns the calls, or the reason that one cannot be made.
 pub(crate) fn texts<'a>(
     shapes: &Shapes<'a>,
     candidate: &Candidate<'a>,
@@ -84,7 +84,7 @@ pub(crate) fn texts<'a>(
     })
 }
 
-/// The attributes of a type, and those of them that name an object.
+/// The attributes of a type, and the ones among them that name an object.
 pub(crate) struct Named<'s> {
     pub(crate) attributes: &'s BTreeMap<String, AttributeDraft>,
     pub(crate) parameters: &'s [Parameter],
@@ -93,7 +93,7 @@ pub(crate) struct Named<'s> {
 }
 
 impl Named<'_> {
-    /// The texts for the parameters of an item path.
+    /// Returns the texts for the parameters of an item path.
     fn parameters(&self) -> Vec<String> {
         let names = self.parameters.iter().map(|parameter| &parameter.name);
         names.map(|name| format!("${{{name}}}")).collect()
@@ -145,7 +145,7 @@ fn management_texts<'a>(
     })
 }
 
-/// Returns the attributes that an update sends: what changed, or all that a PUT replaces the object by.
+/// Returns the attributes that an update sends: the changed ones, or all of the object that a PUT replaces.
 fn sent(update: Operation<'_>, attributes: &BTreeMap<String, AttributeDraft>) -> String {
     if update.method != Method::Put {
         return "\"changed\"".to_owned();
@@ -161,12 +161,12 @@ fn sent(update: Operation<'_>, attributes: &BTreeMap<String, AttributeDraft>) ->
     format!("{{ {} }}", pairs.join(", "))
 }
 
-/// Returns true if an attribute stands in paths alone.
+/// Returns true if an attribute appears only in paths.
 fn is_local(attribute: &AttributeDraft) -> bool {
     attribute.keys.iter().any(|(key, value)| *key == "wire" && value == "false")
 }
 
-/// Returns the form of the body of a call, where that is not plain JSON.
+/// Returns the form of the body of a call if it is not plain JSON.
 fn body_form(operation: Operation<'_>) -> String {
     match operation.body() {
         Body::Form { .. } => ", body = \"form\"".to_owned(),
@@ -178,7 +178,7 @@ fn body_form(operation: Operation<'_>) -> String {
     }
 }
 
-/// Returns a call, with the parameters that it cannot do without.
+/// Returns a call, with its required parameters.
 fn call_text<'a>(
     shapes: &Shapes<'a>,
     call: &CallDraft<'a>,
@@ -196,7 +196,7 @@ fn path_text(call: &CallDraft<'_>, names: &[String]) -> String {
     format!("{API}: {method} {path}{slash}")
 }
 
-/// Returns the parameters of a query that a call cannot do without, where the document tells their value.
+/// Returns the required parameters of a query if the document gives their values.
 fn required_query<'a>(shapes: &Shapes<'a>, operation: Operation<'a>) -> Result<String, String> {
     let mut pairs = Vec::new();
     for place in ["query", "header"] {

@@ -19,13 +19,13 @@ pub(crate) struct CallDraft<'a> {
 pub(crate) struct Candidate<'a> {
     /// The path of one object.
     pub(crate) item: Route,
-    /// The item path of the type below whose objects its objects stand.
+    /// The item path of the parent type; none if there is none.
     pub(crate) parent: Option<RouteKey>,
-    /// The number of the parameters of its item path that name the object below its parent.
+    /// The number of parameters of the item path that name the object below its parent.
     pub(crate) own: usize,
     pub(crate) list: CallDraft<'a>,
     pub(crate) read: Option<CallDraft<'a>>,
-    /// None where its objects can only be looked up.
+    /// The calls that make, change and delete objects; none if objects can only be looked up.
     pub(crate) management: Option<Management<'a>>,
 }
 
@@ -59,12 +59,12 @@ impl<'a> Paths<'a> {
         self.0.get(key)?.get(&method)
     }
 
-    /// All operations.
+    /// Returns all operations.
     pub(crate) fn operations(&self) -> impl Iterator<Item = Operation<'a>> {
         self.0.values().flat_map(BTreeMap::values).map(|call| call.operation)
     }
 
-    /// The types, those above others first, and the paths that look like one and are none.
+    /// Returns the types, parents first, and the paths that look like types and are none.
     pub(crate) fn candidates(&self) -> (Vec<Candidate<'a>>, Vec<LeftOut>) {
         let (mut found, mut left_out) = (Vec::new(), Vec::new());
         for calls in self.0.iter().filter(|(key, _)| key.ends_with("/{}")).map(|(_, calls)| calls) {
@@ -80,7 +80,8 @@ impl<'a> Paths<'a> {
         (found, left_out)
     }
 
-    /// The type at an item path. The reason says why there is none where objects are made.
+    /// Returns the type at an item path. If objects are made there and it is still no type, returns the
+    /// reason.
     fn candidate(
         &self,
         item: &Route,
@@ -116,7 +117,7 @@ impl<'a> Paths<'a> {
         Ok(Candidate { item: item.clone(), parent, own, list, read, management })
     }
 
-    /// The call that lists: that of the path above, or one elsewhere.
+    /// Returns the call that lists: that of the path above, or one elsewhere.
     fn list(
         &self,
         item: &Route,
@@ -138,13 +139,13 @@ impl<'a> Paths<'a> {
         here.or(beside).or_else(elsewhere).cloned()
     }
 
-    /// The call that creates: a POST to a path above, or a PUT to the object itself.
+    /// Returns the call that creates: a POST to a path above, or a PUT to the object itself.
     fn create(&self, item: &Route, own: usize, calls: &Calls<'a>) -> Option<CallDraft<'a>> {
         let posts = (1..=own).filter_map(|levels| self.call(&item.key_above(levels), Method::Post));
         posts.chain(calls.get(&Method::Put)).next().cloned()
     }
 
-    /// A call to a path without parameters whose answer is of the same schema as that of a read.
+    /// Returns a call to a path without parameters whose answer has the same schema as that of a read.
     fn elsewhere(&self, read: Option<&CallDraft<'a>>, method: Method) -> Option<CallDraft<'a>> {
         let schema = reference(read?.operation.answer()?)?;
         let calls = self.0.values().filter_map(|calls| calls.get(&method));
@@ -156,7 +157,7 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// The call that changes an object: a PATCH, or a PUT or POST to it that does not make it.
+/// Returns the call that changes an object: a PATCH, or a PUT or POST to the object that does not make it.
 fn update<'a>(create: &CallDraft<'a>, calls: &Calls<'a>) -> Option<CallDraft<'a>> {
     let is_put = create.operation.method == Method::Put;
     let updates = [Method::Patch, Method::Put, Method::Post];
@@ -165,7 +166,7 @@ fn update<'a>(create: &CallDraft<'a>, calls: &Calls<'a>) -> Option<CallDraft<'a>
     update.or_else(|| is_put.then(|| create.clone()))
 }
 
-/// A path as a document writes it.
+/// Returns a path as a document writes it.
 pub(crate) fn braced(route: &Route) -> String {
     let parameters = route.parameters();
     route.filled(&parameters.iter().map(|name| format!("{{{name}}}")).collect::<Vec<_>>())

@@ -1,4 +1,4 @@
-//! From a document to a descriptor that loads.
+//! The conversion of a document to a descriptor that loads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -18,15 +18,15 @@ use crate::text::{self, Head, NamedType};
 use crate::type_names::type_names;
 use crate::types::{Naming, is_typed};
 
-/// The number of names that are looked at for the rule of names.
+/// The most names that are examined for the rule of names.
 const NAMES_MAX: usize = 5000;
 
-/// The wishes of whoever converts.
+/// The options of a conversion.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The types to write, with those above them. Empty: all.
+    /// The types to write; their parents are written, too. Empty for all types.
     pub types: Vec<String>,
-    /// The name of the provider. None: it follows from the title.
+    /// The name of the provider; none if it is made from the title.
     pub provider: Option<String>,
 }
 
@@ -35,12 +35,12 @@ pub struct Options {
 pub struct Fault {
     /// Its place in the text, in bytes.
     pub place: Range<usize>,
-    /// The mistake in words.
+    /// A description of the mistake.
     pub message: String,
 }
 
-/// Writes a descriptor from the text of a document. `load` returns the mistakes in the text of a descriptor; a type with
-/// one is left out.
+/// Writes a descriptor from the text of a document. `load` returns the mistakes in the text of a descriptor;
+/// a type with a mistake is left out.
 pub fn convert(
     document: &str,
     options: &Options,
@@ -108,7 +108,7 @@ fn found(ty: &NamedType<'_>) -> TypeFound {
     }
 }
 
-/// Returns the types of candidates; those above others come first. One that is only looked up is there for those below
+/// Returns the types of candidates, parents first. A type that is only looked up is kept for the types below
 /// it.
 fn drafts<'a>(
     shapes: &Shapes<'a>,
@@ -141,7 +141,7 @@ fn drafts<'a>(
     without_unneeded(drafts)
 }
 
-/// Leaves those out that are only looked up and have none below them that is managed.
+/// Removes the types that are only looked up and have no managed type below them.
 fn without_unneeded(drafts: Vec<TypeDraft>) -> Vec<TypeDraft> {
     let mut needed: Vec<bool> =
         drafts.iter().map(|draft| draft.texts.management.is_some()).collect();
@@ -161,7 +161,7 @@ fn without_unneeded(drafts: Vec<TypeDraft>) -> Vec<TypeDraft> {
     .collect()
 }
 
-/// Returns the types to write: the wanted ones and those above them.
+/// Returns the types to write: the wanted ones and their parents.
 fn wanted(
     drafts: &[TypeDraft],
     names: &[String],
@@ -198,7 +198,8 @@ fn named<'s>(
     kept.iter().map(of).collect()
 }
 
-/// Returns the type with the first mistake, and the mistake. One outside of all types is put down to the last.
+/// Returns the type with the first mistake, and the mistake. A mistake outside of all types counts as one of
+/// the last type.
 fn first_fault(
     text: &str,
     names: &[String],
@@ -217,7 +218,7 @@ fn first_fault(
 /// Returns a type and those below it.
 fn with_children(drafts: &[TypeDraft], kept: &BTreeSet<usize>, index: usize) -> Vec<usize> {
     let mut gone = BTreeSet::from([index]);
-    // A type stands behind those above it.
+    // A type comes after its parents.
     for other in kept {
         let parent = drafts[*other].parent.as_ref();
         if parent.is_some_and(|parent| gone.contains(&parent.index)) {
@@ -243,7 +244,7 @@ fn naming(document: &Document) -> Naming {
     if camel > same { Naming::Camel } else { Naming::Same }
 }
 
-/// Returns the address of the API, with the defaults of its variables. None where it is relative to something.
+/// Returns the address of the API, with the defaults of its variables; none if it is relative.
 fn address(document: &Document) -> Option<String> {
     let url = if document.is_swagger { swagger_address(document)? } else { server(document)? };
     let url = url.trim_end_matches('/').to_owned();

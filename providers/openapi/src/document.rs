@@ -55,13 +55,13 @@ impl Document {
         Ok(Self { root, is_swagger })
     }
 
-    /// The value below keys of the document; null where there is none.
+    /// Returns the value below keys of the document; null if there is none.
     pub(crate) fn at(&self, keys: &[&str]) -> &Json {
         keys.iter().fold(&self.root, |json, key| json.get(key).unwrap_or(&Json::Null))
     }
 
-    /// The value that a node stands for: itself, or what its reference leads to. Null where references lead to
-    /// nothing or in a circle.
+    /// Returns the node itself, or the value that its reference leads to. Null if references lead nowhere or
+    /// in a circle.
     pub(crate) fn resolve<'a>(&'a self, node: &'a Json) -> &'a Json {
         let mut node = node;
         for _ in 0..HOPS_MAX {
@@ -74,13 +74,14 @@ impl Document {
         &Json::Null
     }
 
-    /// The value at a JSON pointer, which stands in a fragment of a URL and so may be percent-encoded.
+    /// Returns the value at a JSON pointer. The pointer stands in a fragment of a URL, so it may be
+    /// percent-encoded.
     fn pointed(&self, pointer: &str) -> Option<&Json> {
         self.root.pointer(pointer).or_else(|| self.root.pointer(&percent_decoded(pointer)))
     }
 }
 
-/// The reference that a node consists of.
+/// Returns the reference that a node consists of; none for other nodes.
 pub(crate) fn reference(node: &Json) -> Option<&str> {
     node.get("$ref")?.as_str()
 }
@@ -102,7 +103,7 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The keys below which a reference is a part of an example, and no reference of the document.
+/// The keys below which a reference is part of an example, and not of the document.
 const EXAMPLES: [&str; 4] = ["example", "examples", "default", "enum"];
 
 /// Returns the first reference that leads out of the document, and its place.

@@ -1,4 +1,4 @@
-//! One type of a descriptor, by its calls.
+//! One type of a descriptor, made from its calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,33 +14,33 @@ use crate::operation::{Body, Method, Operation, parameter_schema};
 use crate::shape::{Kind, Shapes};
 use crate::types::Naming;
 
-/// A type, but for its name.
+/// A type without its name.
 pub(crate) struct TypeDraft {
     /// The words of its path, the last first.
     pub(crate) nouns: Vec<String>,
-    /// The path of one object, as the document has it.
+    /// The path of one object, as the document writes it.
     pub(crate) path: String,
     pub(crate) depth: usize,
     pub(crate) description: Option<String>,
     pub(crate) parent: Option<ParentDraft>,
-    /// The attribute that stands for each parameter of its item path.
+    /// The attribute for each parameter of the item path.
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) key: String,
     pub(crate) texts: Texts,
     pub(crate) attributes: Vec<AttributeDraft>,
-    /// Attributes that it does not have.
+    /// The attributes that were left out, with the reasons.
     pub(crate) left_out: Vec<(String, &'static str)>,
 }
 
-/// The type below whose objects the objects of a type stand.
+/// The parent of a type: the type below whose objects the type's objects are.
 pub(crate) struct ParentDraft {
-    /// Its place among the drafts.
+    /// The index of the parent among the drafts.
     pub(crate) index: usize,
-    /// The attributes of a child, and those of its parent that they repeat.
+    /// The attributes of a child, each with the attribute of its parent that it repeats.
     pub(crate) attributes: Vec<(String, String)>,
 }
 
-/// Returns the type of a candidate. The reason says why there is none.
+/// Returns the type of a candidate, or the reason that there is none.
 pub(crate) fn draft<'a>(
     shapes: &Shapes<'a>,
     naming: Naming,
@@ -85,7 +85,7 @@ pub(crate) fn draft<'a>(
     })
 }
 
-/// Returns the words for an object.
+/// Returns the description of an object.
 fn description(candidate: &Candidate<'_>) -> Option<String> {
     let create = candidate.management.as_ref().map(|calls| &calls.create);
     let call = create.or(candidate.read.as_ref()).unwrap_or(&candidate.list);
@@ -93,7 +93,7 @@ fn description(candidate: &Candidate<'_>) -> Option<String> {
     words.filter(|words| !words.is_empty())
 }
 
-/// Returns the objects that the calls take and show.
+/// Returns the objects in the bodies and answers of the calls.
 fn objects<'a>(
     shapes: &Shapes<'a>,
     candidate: &Candidate<'a>,
@@ -125,7 +125,7 @@ fn objects<'a>(
     Ok(Objects { create, update, listed, read, created, updated })
 }
 
-/// Returns the object that a call takes. The error has what it takes instead.
+/// Returns the object in the body of a call. The error describes what the body has instead.
 fn body<'a>(
     shapes: &Shapes<'a>,
     operation: Operation<'a>,
@@ -144,18 +144,18 @@ fn body<'a>(
     }
 }
 
-/// Attributes under construction.
+/// The attributes of a type while they are collected.
 struct Builder<'s, 'a> {
     shapes: &'s Shapes<'a>,
     naming: Naming,
     noun: &'s str,
     objects: &'s Objects<'a>,
-    /// True if specs make its objects.
+    /// True if specs make objects of the type.
     is_managed: bool,
     attributes: BTreeMap<String, AttributeDraft>,
-    /// The order of the attributes that stand for parameters.
+    /// The order of the attributes for parameters.
     order: Vec<String>,
-    /// The wire names that are attributes already.
+    /// The wire names that already have an attribute.
     wires: BTreeSet<&'a str>,
     left_out: Vec<(String, &'static str)>,
 }
@@ -247,7 +247,8 @@ impl<'s, 'a> Builder<'s, 'a> {
         (ParentDraft { index, attributes: pairs }, own)
     }
 
-    /// Returns true if the type has an attribute of a name that is no scalar, and so none that repeats a parent's.
+    /// Returns true if the type has an attribute with this name that is no scalar, and so does not repeat a
+    /// parent's attribute.
     fn is_own_name(&self, name: &str) -> bool {
         let all = self.objects.create.properties.iter();
         all.filter(|(wire, _)| snake(wire).as_deref() == Some(name)).any(|(_, property)| {
@@ -256,7 +257,7 @@ impl<'s, 'a> Builder<'s, 'a> {
         })
     }
 
-    /// The wire names that answers have for a name.
+    /// Returns the wire names in answers for a name.
     fn shown_as(&self, name: &str) -> Vec<&'a str> {
         let objects = self.objects;
         let found = [Some(&objects.listed), objects.read.as_ref(), objects.created.as_ref()];
@@ -354,7 +355,8 @@ impl<'s, 'a> Builder<'s, 'a> {
         self.attributes.get(name).is_some_and(|it| it.presence != Presence::Computed)
     }
 
-    /// Makes the parts of a key that a client chooses required; what no body takes stands in the path alone.
+    /// Makes the parts of a key that a client chooses required. A part that no body contains appears only in
+    /// the path.
     fn require(&mut self, own: &[Parameter]) {
         for parameter in own {
             let Some(attribute) = self.attributes.get_mut(&parameter.name) else { continue };
@@ -370,7 +372,8 @@ impl<'s, 'a> Builder<'s, 'a> {
         }
     }
 
-    /// Returns the attribute that holds the id; one that is made of several is added.
+    /// Returns the attribute that holds the id. If the id is made of several attributes, adds an attribute
+    /// for it.
     fn key(&mut self, parameters: &[Parameter], own: &[Parameter]) -> String {
         if let ([only], 1) = (own, parameters.len()) {
             return only.name.clone();
@@ -393,8 +396,8 @@ impl<'s, 'a> Builder<'s, 'a> {
         name
     }
 
-    /// The attributes in the order in which people read them: the key, what a spec must give, what it may give, and
-    /// what the API says.
+    /// Returns the attributes in the order in which people read them: the key, the required ones, the
+    /// optional ones, and those that the API computes.
     fn sorted(&self) -> Vec<AttributeDraft> {
         let place = |draft: &AttributeDraft| {
             let of_path = self.order.iter().position(|name| *name == draft.name);
@@ -406,7 +409,7 @@ impl<'s, 'a> Builder<'s, 'a> {
     }
 }
 
-/// Returns true if a name of a parameter says nothing of its object.
+/// Returns true if the name of a parameter says nothing about its object.
 fn is_general(name: &str) -> bool {
     matches!(name, "id" | "name" | "key" | "uuid" | "slug" | "type")
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::operation::Operation;
 use crate::shape::{Kind, Shape, Shapes};
 
-/// The places where APIs put the text of an error, the best first.
+/// The usual places of an error's text, the best first.
 pub(crate) const PLACES: [&str; 12] = [
     "message",
     "error.message",
@@ -25,7 +25,7 @@ const LOOKS_MAX: usize = 200;
 /// The number of places that a descriptor names.
 const KEPT_MAX: usize = 3;
 
-/// Returns the places that the schemas of errors have, the best first. Empty where no schema tells.
+/// Returns the places in the schemas of errors, the best first; empty if no schema shows one.
 pub(crate) fn message_places<'a>(
     shapes: &Shapes<'a>,
     operations: impl Iterator<Item = Operation<'a>>,

@@ -1,5 +1,5 @@
-//! Facts about a whole API in the text of a descriptor: the place of an error's text, and the time that an object takes
-//! to show. Comments and order stay.
+//! Facts about a whole API in the text of a descriptor: the place of an error's text, and the time after
+//! which an object shows. Comments and order stay.
 
 use serde_json::Value as Json;
 use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
@@ -8,12 +8,12 @@ use crate::errors::PLACES;
 use crate::marks::MESSAGE;
 use crate::proof::unmark;
 
-/// Returns the place of the text in the body of a refusal. None where no known place has one.
+/// Returns the place of the text in the body of a refusal; none if no known place has one.
 pub fn message_place(body: &Json) -> Option<String> {
     PLACES.iter().find_map(|place| place_in(body, place))
 }
 
-/// The place as the body has it: through the first item where there is a list on the way.
+/// Returns the place as the body has it: through the first item of a list on the way.
 fn place_in(body: &Json, place: &str) -> Option<String> {
     let (mut at, mut found) = (body, Vec::new());
     for key in place.split('.') {
@@ -27,8 +27,8 @@ fn place_in(body: &Json, place: &str) -> Option<String> {
     at.as_str().filter(|text| !text.is_empty()).map(|_| found.join("."))
 }
 
-/// Returns the text of a descriptor in which the API that makes objects of a type finds the text of a refusal, and
-/// without the mark that asks for it. None where nothing is to be changed.
+/// Returns the text of a descriptor in which the API of a type has the place of a refusal's text, without the
+/// mark that asks for it. None if nothing has to be changed.
 pub fn with_message(text: &str, ty: &str, body: &Json) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
     let create = document.get("type")?.get(ty)?.get("create")?.as_array()?;
@@ -65,8 +65,8 @@ fn places(item: Option<&Item>) -> Vec<String> {
     }
 }
 
-/// Returns the text of a descriptor whose provider waits so many seconds before it believes an absence. None where it
-/// has a time of its own.
+/// Returns the text of a descriptor with the settle time of the provider, in seconds; none if the descriptor
+/// has a settle time already.
 pub fn with_settle(text: &str, seconds: u64) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
     let provider = document.get_mut("provider")?.as_table_like_mut()?;
@@ -77,7 +77,7 @@ pub fn with_settle(text: &str, seconds: u64) -> Option<String> {
     Some(document.to_string())
 }
 
-/// Puts a value at a key; what stands around the one before stays.
+/// Sets the value of a key; the comments around the old value stay.
 fn put(table: &mut dyn TableLike, key: &str, mut value: Value) {
     match table.get_mut(key).and_then(Item::as_value_mut) {
         Some(old) => {

@@ -1,4 +1,4 @@
-//! The attribute that a parameter of a path stands for.
+//! The attribute for a parameter of a path.
 
 use crate::names::{singular, snake};
 use crate::shape::{Kind, Properties, Shapes};
@@ -22,7 +22,8 @@ impl Place<'_> {
     }
 }
 
-/// Returns the place where an object shows what a parameter of its path, with its kind, stands for.
+/// Returns the place in an object that shows the value of a parameter of its path; `kind` is the kind of the
+/// parameter.
 pub(crate) fn place<'a>(
     shapes: &Shapes<'a>,
     (parameter, kind): (&str, Kind),
@@ -56,12 +57,12 @@ pub(crate) fn place<'a>(
         shown.keys().copied().find(|name| name == id).filter(|name| is_scalar(name))
     });
     let ids: Vec<&str> = ids.chain(named("id")).collect();
-    // A path of `/repos/{repo}` with a text in it is not filled in with a number.
+    // A number does not fit into a path such as `/repos/{repo}` whose parameter is a text.
     let best = ids.iter().find(|name| kind_of(name) == kind).or(ids.first());
     best.copied().map(direct)
 }
 
-/// Returns the id of an object that a property shows, such as `owner.login`.
+/// Returns the place of an id below a property, such as `owner.login`.
 fn below<'a>(shapes: &Shapes<'a>, parameter: &str, shown: &Properties<'a>) -> Option<Place<'a>> {
     let mut names = shown.iter().filter(|(name, _)| !name.contains('.'));
     let (name, property) = names.find(|(name, _)| snake(name).as_deref() == Some(parameter))?;

@@ -1,8 +1,9 @@
 //! Descriptors written from `OpenAPI` documents.
 //!
-//! [`convert`] reads a document of `OpenAPI` 3 or Swagger 2, finds the types that a descriptor can hold, and writes the
-//! descriptor. It is pure: text in, text out. The caller says what a loader of descriptors says, so that what is
-//! written loads. What a document does not tell is marked [`TO_PROVE`].
+//! [`convert`] reads a document of `OpenAPI` 3 or Swagger 2, finds the types that a descriptor can express,
+//! and writes the descriptor. It is pure: text in, text out. The caller reports the mistakes that a loader of
+//! descriptors finds, so that the written descriptor loads. Facts that a document does not give are marked
+//! [`TO_PROVE`].
 
 mod attribute;
 mod auth;

@@ -1,8 +1,8 @@
-//! The words of the marks that a command can settle.
+//! The words of the marks that a command can resolve.
 
-/// An optional attribute: the API may fill in a value where none is sent.
+/// An optional attribute: the API may fill in a value if none is sent.
 pub(crate) const FILLED: &str = "whether a value is filled in";
-/// An attribute that the document gives to a create and not to an update.
+/// An attribute that the document has in a create and not in an update.
 pub(crate) const NO_UPDATE: &str = "no update takes it";
 /// The name of an object.
 pub(crate) const NAMES: &str = "whether names are unique, or can change";

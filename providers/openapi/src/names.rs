@@ -1,4 +1,4 @@
-//! Names of a descriptor made of names of a document, and its words in one line.
+//! Names in a descriptor, made from names in a document; and descriptions in one line.
 
 use engine::address::{RESERVED_TYPES, is_name};
 
@@ -7,10 +7,11 @@ const WORDS_MAX: usize = 140;
 /// The names that an attribute cannot have, because a spec uses them.
 const RESERVED_ATTRIBUTES: [&str; 9] =
     ["for_each", "depends_on", "provider", "lifecycle", "old", "one_time", "parent", "self", "api"];
-/// The segments of a path that say nothing about what stands below.
+/// The segments of a path that say nothing about the objects below them.
 const EMPTY_SEGMENTS: [&str; 4] = ["api", "rest", "v", "public"];
 
-/// Returns a name in lower case with underscores, such as `data_center` of `dataCenter`. None where nothing is left.
+/// Returns a name in lower case with underscores, such as `data_center` for `dataCenter`; none if nothing is
+/// left.
 pub(crate) fn snake(text: &str) -> Option<String> {
     let letters: Vec<char> = text.chars().collect();
     let mut name = String::with_capacity(text.len() + 4);
@@ -47,7 +48,7 @@ fn separate(name: &mut String) {
     }
 }
 
-/// Returns the wire name that the descriptor's rule `camel` makes of an attribute's name.
+/// Returns the wire name that the descriptor's rule `camel` makes from an attribute's name.
 pub(crate) fn camel(name: &str) -> String {
     let mut parts = name.split('_');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -96,13 +97,13 @@ pub(crate) fn singular(name: &str) -> String {
     format!("{before}{one}")
 }
 
-/// Returns true if a segment of a path says nothing about what stands below it, such as `v1`.
+/// Returns true if a segment of a path says nothing about the objects below it, such as `v1`.
 pub(crate) fn is_empty_segment(segment: &str) -> bool {
     let word = segment.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     EMPTY_SEGMENTS.contains(&word)
 }
 
-/// Returns the name of an attribute of a type; one that is reserved gets the noun of the type before it.
+/// Returns the name of an attribute of a type; a reserved name gets the noun of the type before it.
 pub(crate) fn attribute_name(wire: &str, noun: &str) -> Option<String> {
     let name = snake(wire)?;
     Some(if RESERVED_ATTRIBUTES.contains(&name.as_str()) { format!("{noun}_{name}") } else { name })
@@ -156,7 +157,7 @@ pub(crate) fn one_line(text: &str) -> String {
     format!("{} …", &cut[..end])
 }
 
-/// Returns the words for what a call makes: `A label.` of `Create a label`.
+/// Returns the description of the object that a call makes: `A label.` for `Create a label`.
 pub(crate) fn made(summary: &str) -> String {
     const VERBS: [&str; 12] = [
         "create",
@@ -183,7 +184,7 @@ pub(crate) fn made(summary: &str) -> String {
     format!("{article} {}.", rest.trim_end_matches('.'))
 }
 
-/// Returns true if a character acts on a terminal, hides, or turns the text around it.
+/// Returns true if a character controls a terminal, is invisible, or changes the direction of text.
 pub(crate) fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(
@@ -194,7 +195,7 @@ pub(crate) fn is_hidden(letter: char) -> bool {
         || matches!(letter, '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Returns a text with `[words](address)` as the words alone, and without bold marks.
+/// Returns a text with `[words](address)` replaced by the words, and without bold marks.
 fn without_links(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;

@@ -3,33 +3,33 @@
 use crate::names::{singular, snake};
 use crate::shape::{Kind, Properties, Shape, Shapes};
 
-/// The names of keys around an object that are no attributes of it.
+/// The names of keys that contain an object and are no attributes of it.
 const ENVELOPES: [&str; 6] = ["data", "result", "item", "object", "resource", "response"];
-/// The names of lists around objects, the best first.
+/// The names of lists of objects, the best first.
 const LISTS: [&str; 8] =
     ["items", "data", "results", "result", "values", "records", "objects", "resources"];
 
 /// An object, and its place in a body or an answer.
 #[derive(Clone, Default)]
 pub(crate) struct Found<'a> {
-    /// The key around it.
+    /// The key that contains the object; none if the object is the body itself.
     pub(crate) at: Option<&'a str>,
     pub(crate) properties: Properties<'a>,
 }
 
-/// The objects of all calls.
+/// The objects in the bodies and answers of all calls.
 pub(crate) struct Objects<'a> {
     pub(crate) create: Found<'a>,
     pub(crate) update: Option<Found<'a>>,
     pub(crate) listed: Found<'a>,
     pub(crate) read: Option<Found<'a>>,
-    /// None where the answer to a create shows no object.
+    /// The object in the answer to a create; none if it shows none.
     pub(crate) created: Option<Found<'a>>,
-    /// None where the answer to an update shows no object.
+    /// The object in the answer to an update; none if it shows none.
     pub(crate) updated: Option<Found<'a>>,
 }
 
-/// Returns the object that an answer shows or a body takes. None where that is no object.
+/// Returns the object in an answer or a body; none if there is no object.
 pub(crate) fn object<'a>(
     shapes: &Shapes<'a>,
     shape: Shape<'a>,
@@ -65,7 +65,7 @@ fn is_form_of(word: &str, noun: &str) -> bool {
     one == noun || noun.ends_with(&format!("_{one}")) || one.ends_with(&format!("_{noun}"))
 }
 
-/// Returns the objects that a list shows, and the place of the list. The reason says why there is none.
+/// Returns the objects of a list and the place of the list, or the reason that there is none.
 pub(crate) fn listed<'a>(
     shapes: &Shapes<'a>,
     shape: &Shape<'a>,

@@ -1,4 +1,4 @@
-//! One operation of a document, the same for Swagger 2 and `OpenAPI` 3.
+//! One operation of a document, with the same form for Swagger 2 and `OpenAPI` 3.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(crate) enum Method {
 impl Method {
     pub(crate) const ALL: [Self; 5] = [Self::Get, Self::Post, Self::Put, Self::Patch, Self::Delete];
 
-    /// Its key in a document.
+    /// Returns the key of the method in a document.
     pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -39,7 +39,7 @@ const FORM: &str = "application/x-www-form-urlencoded";
 pub(crate) struct Operation<'a> {
     pub(crate) document: &'a Document,
     pub(crate) method: Method,
-    /// Its path as the document has it.
+    /// The path as the document writes it.
     pub(crate) path: &'a str,
     node: &'a Json,
     /// The part that all operations of its path share.
@@ -49,7 +49,7 @@ pub(crate) struct Operation<'a> {
 /// The body that an operation takes.
 pub(crate) enum Body<'a> {
     None,
-    /// JSON of a schema, with its content type where that is not `application/json`.
+    /// JSON of a schema, with its content type if that is not `application/json`.
     Json {
         schema: &'a Json,
         content_type: Option<&'a str>,
@@ -80,7 +80,8 @@ pub(crate) fn operations(document: &Document) -> BTreeMap<&str, BTreeMap<Method,
 }
 
 impl<'a> Operation<'a> {
-    /// Its parameters; one of the operation hides one of its path with the same name and place.
+    /// Returns the parameters; a parameter of the operation replaces one of its path with the same name and
+    /// place.
     fn parameters(self) -> impl Iterator<Item = &'a Json> {
         let of = move |node: &'a Json| {
             let list = node.get("parameters").and_then(Json::as_array).into_iter().flatten();
@@ -98,7 +99,7 @@ impl<'a> Operation<'a> {
         own.into_iter().chain(of(self.shared).filter(move |shared| !is_hidden(shared)))
     }
 
-    /// Its parameters in one place, by name.
+    /// Returns the parameters in one place, by name.
     pub(crate) fn parameters_in(self, place: &str) -> Vec<(&'a str, &'a Json)> {
         let here =
             self.parameters().filter(|it| it.get("in").and_then(Json::as_str) == Some(place));
@@ -141,14 +142,14 @@ impl<'a> Operation<'a> {
         Body::Other(consumes.unwrap_or(FORM))
     }
 
-    /// The answers with a status that begins with a digit, the lowest status first.
+    /// Returns the answers with a status that begins with a digit, the lowest status first.
     fn answers(self, digit: char) -> impl Iterator<Item = &'a Json> {
         let answers = self.node.get("responses").and_then(Json::as_object).into_iter().flatten();
         let answers = answers.filter(move |(status, _)| status.starts_with(digit));
         answers.map(move |(_, answer)| self.document.resolve(answer))
     }
 
-    /// The schema of what a successful answer shows.
+    /// Returns the schema of a successful answer.
     pub(crate) fn answer(self) -> Option<&'a Json> {
         self.answers('2').find_map(|answer| self.schema_of(answer))
     }
@@ -162,7 +163,7 @@ impl<'a> Operation<'a> {
         json.and_then(|(_, media)| media.get("schema"))
     }
 
-    /// The schemas of its errors.
+    /// Returns the schemas of error answers.
     pub(crate) fn errors(self) -> impl Iterator<Item = &'a Json> {
         let answers = self.answers('4').chain(self.answers('5')).chain(self.answers('d'));
         answers.filter_map(move |answer| self.schema_of(answer))
@@ -174,7 +175,7 @@ impl<'a> Operation<'a> {
         names.flat_map(|headers| headers.keys()).any(|name| name.eq_ignore_ascii_case(header))
     }
 
-    /// The words about it.
+    /// Returns the summary of the operation.
     pub(crate) fn summary(self) -> Option<&'a str> {
         let text = |key: &str| self.node.get(key).and_then(Json::as_str);
         text("summary").or_else(|| text("description"))
@@ -186,7 +187,7 @@ pub(crate) fn parameter_schema(parameter: &Json) -> &Json {
     parameter.get("schema").unwrap_or(parameter)
 }
 
-/// Returns true if a content type is JSON that holds an object as it is.
+/// Returns true if a content type is JSON with the plain object.
 fn is_json(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     essence == "*/*"
@@ -194,7 +195,7 @@ fn is_json(content_type: &str) -> bool {
         || essence.ends_with("+json") && essence != "application/json-patch+json"
 }
 
-/// The order in which content types are preferred; 0 needs no word.
+/// Returns the rank of a content type, the best first; 0 is the default content type.
 fn preference(content_type: &str) -> u8 {
     u8::from(!content_type.starts_with("application/json") && content_type != "*/*")
 }

@@ -1,16 +1,16 @@
-//! The pages of a list, by the parameters and the answer of the call that lists.
+//! The paging of a list, found in the parameters and the answer of the call that lists.
 
 use crate::operation::{Operation, parameter_schema};
 use crate::shape::{Kind, Properties, Shape, Shapes};
 
-/// The pages of a list.
+/// The paging of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Paging {
     /// The answer is the whole list.
     None,
     /// Parameters of the call's query, and the value of `paging`.
     Known { query: Option<String>, value: String },
-    /// The call has pages of which the document does not tell how they are asked for.
+    /// The list has pages, and the document does not say how to ask for them.
     Unknown(String),
 }
 
@@ -60,12 +60,12 @@ const NEXT: [&str; 12] = [
     "after",
     "endCursor",
 ];
-/// The size of a page where the document names no bound.
+/// The size of a page if the document gives no bound.
 const SIZE: u64 = 100;
-/// The largest page that is asked for.
+/// The largest page size that a descriptor asks for.
 const SIZE_MAX: u64 = 1000;
 
-/// Returns the pages of a list.
+/// Returns the paging of a list.
 pub(crate) fn paging<'a>(shapes: &Shapes<'a>, list: Operation<'a>, answer: &Shape<'a>) -> Paging {
     let query = list.parameters_in("query");
     let has = |names: &[&'static str]| {

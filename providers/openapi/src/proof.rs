@@ -1,5 +1,5 @@
-//! Facts about an API in the text of a descriptor: what is marked, and what a fact changes there. Comments and order
-//! stay.
+//! Facts about an API in the text of a descriptor: the marks of open facts, and the changes that an answer
+//! makes. Comments and order stay.
 
 use toml_edit::{Decor, DocumentMut, InlineTable, Item, TableLike, Value};
 
@@ -9,11 +9,11 @@ use crate::text::TO_PROVE;
 /// A question that a descriptor asks with a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Question {
-    /// An optional attribute: the API may fill in a value where none is sent.
+    /// An optional attribute: the API may fill in a value if none is sent.
     IsFilled,
-    /// An attribute that replaces the object, because the document has no update that takes it.
+    /// An attribute that replaces the object, because no update in the document has it.
     IsFixed,
-    /// A list: the API may sort it, or drop what is in it twice.
+    /// A list: the API may sort it, or remove duplicates.
     IsOrdered,
     /// The name of an object: two objects may not have the same one, or it can change.
     IsUnique,
@@ -26,7 +26,7 @@ pub struct Mark {
     pub ty: String,
     /// The attribute; none for a key of the type.
     pub attribute: Option<String>,
-    /// The question. None for one that no command answers.
+    /// The question; none if no command answers it.
     pub question: Option<Question>,
     /// The words of the mark.
     pub words: String,
@@ -35,7 +35,7 @@ pub struct Mark {
 /// The answer to a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is as the descriptor has it.
+    /// The fact is as the descriptor has it.
     AsWritten,
     /// The API fills in nothing; an update takes the attribute; a list has no order; names are unique.
     Otherwise,
@@ -77,7 +77,7 @@ fn question(words: &str) -> Option<Question> {
     }
 }
 
-/// The words of the marks behind a value.
+/// Returns the words of the marks after a value.
 fn words_of(item: &Item) -> Vec<String> {
     let suffix = item.as_value().and_then(|value| value.decor().suffix()?.as_str());
     let marked = suffix.and_then(|suffix| suffix.trim().strip_prefix(TO_PROVE));
@@ -86,8 +86,8 @@ fn words_of(item: &Item) -> Vec<String> {
     words.filter(|words| !words.is_empty()).map(str::to_owned).collect()
 }
 
-/// Returns the text of a descriptor with the answer to the question of a mark. None where the text has another form than
-/// `from-openapi` writes.
+/// Returns the text of a descriptor with the answer to the question of a mark; none if the text does not have
+/// the form that `from-openapi` writes.
 pub fn settled(text: &str, mark: &Mark, answer: Answer) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
     let table = document.get_mut("type")?.as_table_like_mut()?;
@@ -110,7 +110,7 @@ pub fn settled(text: &str, mark: &Mark, answer: Answer) -> Option<String> {
     Some(document.to_string())
 }
 
-/// Takes the words of one mark away, and the mark with the last of them.
+/// Removes the words of one mark, and the mark itself if no words are left.
 pub(crate) fn unmark(decor: &mut Decor, words: &str) {
     let suffix = decor.suffix().and_then(|suffix| suffix.as_str()).unwrap_or_default();
     let marked = suffix.trim().strip_prefix(TO_PROVE).unwrap_or_default();
@@ -133,7 +133,7 @@ fn without(item: &mut Item, key: &str) -> Option<Value> {
     removed
 }
 
-/// Makes a set of a list.
+/// Turns a list type into a set type.
 fn as_set(item: &mut Item) -> Option<()> {
     let ty = item.as_inline_table_mut()?.get_mut("type")?;
     let set = format!("set({}", ty.as_str()?.strip_prefix("list(")?);
@@ -181,7 +181,7 @@ fn one(key: &str, value: &str) -> InlineTable {
     table
 }
 
-/// Replaces a text; what stands around it stays.
+/// Replaces a text; the comments around it stay.
 fn replace(table: &mut dyn TableLike, key: &str, text: &str) {
     if let Some(value) = table.get_mut(key).and_then(Item::as_value_mut) {
         let decor = value.decor().clone();

@@ -2,13 +2,13 @@
 
 use crate::names::is_hidden;
 
-/// A document that cannot be used, in words.
+/// The reason that a document cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
-    /// The mistake, with its place where there is one.
+    /// The mistake, with its place if it has one.
     pub message: String,
-    /// The way out.
+    /// The advice.
     pub help: &'static str,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn not_json(error: &serde_json::Error) -> Refusal {
     )
 }
 
-/// Returns the reason of an error without its place.
+/// Returns the message of an error without its place.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or_default().to_owned()
@@ -77,7 +77,7 @@ pub(crate) fn unknown_type(wanted: &str, known: &[&str]) -> Refusal {
     )
 }
 
-/// Refuses a document whose schemas multiply.
+/// Refuses a document whose schemas expand to too many.
 pub(crate) fn too_involved() -> Refusal {
     refusal(
         "the schemas of the document refer to each other too often",

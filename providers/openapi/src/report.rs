@@ -1,4 +1,4 @@
-//! The report of a conversion: what was found, and what was left out and why.
+//! The report of a conversion: the parts that were found, and those that were left out, with the reasons.
 
 /// A part of a document that the descriptor does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +24,13 @@ pub struct TypeFound {
     pub path: String,
     /// The number of its attributes.
     pub attributes: usize,
-    /// The number of those whose type is known.
+    /// The number of attributes whose type is known.
     pub typed: usize,
     /// The number of marks `# to prove`.
     pub to_prove: usize,
 }
 
-/// A descriptor, and what is to be said about it.
+/// A descriptor, and the report about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Converted {
     /// The text of the descriptor.
@@ -39,6 +39,6 @@ pub struct Converted {
     pub provider: String,
     /// Its types.
     pub types: Vec<TypeFound>,
-    /// The names that it does not have.
+    /// The parts of the document that it does not have.
     pub left_out: Vec<LeftOut>,
 }

@@ -1,4 +1,4 @@
-//! Paths of a document: their segments, and how they stand to each other.
+//! Paths of a document: their segments, and their relations to each other.
 
 use crate::names::{is_empty_segment, snake};
 
@@ -14,18 +14,18 @@ enum Segment {
     Parameter(String),
 }
 
-/// A path whose parameters have no names, which tells alike paths from others: `/zones/{}`.
+/// A path without the names of its parameters, such as `/zones/{}`, so that equal paths have equal keys.
 pub(crate) type RouteKey = String;
 
 impl Route {
-    /// Reads a path. None where a segment is more than a word or a parameter.
+    /// Reads a path; returns none if a segment is more than a word or a parameter.
     pub(crate) fn read(path: &str) -> Option<Self> {
         let path = path.strip_prefix('/')?;
         let segments = path.trim_end_matches('/').split('/').map(segment);
         Some(Self { segments: segments.collect::<Option<_>>()? })
     }
 
-    /// Its key.
+    /// Returns the key of the path.
     pub(crate) fn key(&self) -> RouteKey {
         self.key_of(self.segments.len())
     }
@@ -38,7 +38,7 @@ impl Route {
         self.segments.iter().take(count).map(word).collect()
     }
 
-    /// The names of its parameters, in their order.
+    /// Returns the names of the parameters, in order.
     pub(crate) fn parameters(&self) -> Vec<&str> {
         let names = self.segments.iter().filter_map(|segment| match segment {
             Segment::Parameter(name) => Some(name.as_str()),
@@ -47,24 +47,24 @@ impl Route {
         names.collect()
     }
 
-    /// The number of parameters at its end.
+    /// Returns the number of parameters at the end of the path.
     pub(crate) fn own_parameters(&self) -> usize {
         self.segments.iter().rev().take_while(|it| matches!(it, Segment::Parameter(_))).count()
     }
 
-    /// Its key without the last segments.
+    /// Returns the key of the path without the last segments.
     pub(crate) fn key_above(&self, levels: usize) -> RouteKey {
         self.key_of(self.segments.len().saturating_sub(levels))
     }
 
-    /// The keys of the paths above it that end in a parameter, the nearest first.
+    /// Returns the keys of the paths above it that end in a parameter, the nearest first.
     pub(crate) fn items_above(&self) -> Vec<RouteKey> {
         let ends = (1..self.segments.len()).rev();
         let is_item = |end: &usize| matches!(self.segments[*end - 1], Segment::Parameter(_));
         ends.filter(is_item).map(|end| self.key_of(end)).collect()
     }
 
-    /// The path with a text for each parameter, in their order.
+    /// Returns the path with a text for each parameter, in order.
     pub(crate) fn filled(&self, texts: &[String]) -> String {
         let mut texts = texts.iter();
         let mut path = String::new();
@@ -78,7 +78,7 @@ impl Route {
         path
     }
 
-    /// The words of its segments, the last first, without those that say nothing.
+    /// Returns the words of the segments, the last first, without those that say nothing.
     pub(crate) fn nouns(&self) -> Vec<String> {
         let words = self.segments.iter().rev().filter_map(|segment| match segment {
             Segment::Word(word) if !is_empty_segment(word) => snake(word),
@@ -87,7 +87,7 @@ impl Route {
         words.collect()
     }
 
-    /// The number of its segments.
+    /// Returns the number of segments.
     pub(crate) fn depth(&self) -> usize {
         self.segments.len()
     }

@@ -1,4 +1,4 @@
-//! The shape of what a schema allows: its alternatives and parts put together.
+//! The shape of the values that a schema allows: its alternatives and parts put together.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,9 +7,10 @@ use serde_json::Value as Json;
 
 use crate::document::Document;
 
-/// The largest number of schemas that one shape is put together of.
+/// The most schemas of which one shape is put together.
 const PARTS_MAX: usize = 64;
-/// The number of schemas that are looked at for one document, so that schemas that multiply end.
+/// The most schemas that are examined for one document, so that schemas that expand without end do not run
+/// long.
 const LOOKS_MAX: usize = 500_000;
 
 /// The shapes of the schemas of a document.
@@ -22,7 +23,7 @@ pub(crate) struct Shapes<'a> {
 #[derive(Clone, Default)]
 pub(crate) struct Property<'a> {
     pub(crate) schemas: Vec<&'a Json>,
-    /// True if each of them may hold by itself, false if all of them hold.
+    /// True if one of the schemas has to fit, false if all have to.
     is_choice: bool,
     pub(crate) is_required: bool,
 }
@@ -48,11 +49,11 @@ pub(crate) struct Shape<'a> {
     pub(crate) format: Option<&'a str>,
     pub(crate) bounds: Bounds,
     pub(crate) access: Access,
-    /// True if it is of no single kind.
+    /// True if the values are of several kinds.
     is_mixed: bool,
 }
 
-/// The calls that have a value: all, unless the document says otherwise.
+/// The calls that contain a value: all, unless the document excludes some.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Access {
     pub(crate) is_read_only: bool,
@@ -77,7 +78,7 @@ pub(crate) enum Kind {
     Boolean,
     List,
     Object,
-    /// Nothing is known, or several kinds are allowed.
+    /// Any value: the kind is not known, or several kinds are allowed.
     Any,
 }
 
@@ -92,12 +93,12 @@ impl<'a> Shapes<'a> {
         Self { document, looks_left: Cell::new(LOOKS_MAX) }
     }
 
-    /// The shape of a schema.
+    /// Returns the shape of a schema.
     pub(crate) fn of(&self, schema: &'a Json) -> Shape<'a> {
         self.of_property(&Property::of(schema, false))
     }
 
-    /// The shape of a property.
+    /// Returns the shape of a property.
     pub(crate) fn of_property(&self, property: &Property<'a>) -> Shape<'a> {
         if property.is_choice {
             return self.choice(&property.schemas, &Vec::new());
@@ -109,13 +110,13 @@ impl<'a> Shapes<'a> {
         shape.finish()
     }
 
-    /// Returns true if the schemas were too many to look at.
+    /// Returns true if there were too many schemas to examine.
     pub(crate) fn are_exhausted(&self) -> bool {
         self.looks_left.get() == 0
     }
 
-    /// Adds what a schema says to a shape. `seen` has the schemas that the shape has already: they say nothing new,
-    /// and may stand in a circle.
+    /// Adds a schema to a shape. `seen` has the schemas that the shape contains already: they add nothing,
+    /// and may form a circle.
     fn gather(&self, schema: &'a Json, shape: &mut Shape<'a>, seen: &mut Vec<*const Json>) {
         let node = self.document.resolve(schema);
         let place = std::ptr::from_ref(node);
@@ -125,7 +126,7 @@ impl<'a> Shapes<'a> {
         }
         self.looks_left.set(left - 1);
         seen.push(place);
-        // A reference may stand beside words of its own.
+        // A reference may have a description beside it.
         shape.add_words(schema);
         shape.add_words(node);
         shape.add_facts(node);
@@ -141,7 +142,7 @@ impl<'a> Shapes<'a> {
         }
     }
 
-    /// The shape of a value to which one of several schemas applies.
+    /// Returns the shape of a value that fits one of several schemas.
     fn choice(&self, schemas: &[&'a Json], seen: &[*const Json]) -> Shape<'a> {
         let (mut shapes, mut places) = (Vec::new(), Vec::new());
         for schema in schemas {
@@ -167,7 +168,7 @@ fn parts<'a>(node: &'a Json, key: &str) -> impl Iterator<Item = &'a Json> {
     node.get(key).and_then(Json::as_array).into_iter().flatten()
 }
 
-/// Returns true if a schema allows null alone.
+/// Returns true if a schema allows only null.
 fn is_null(node: &Json) -> bool {
     node.get("type").is_some_and(|ty| ty == "null")
         || node.get("enum").and_then(Json::as_array).is_some_and(|it| it == &[Json::Null])
@@ -200,7 +201,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The kind of a value of which only the allowed values are known.
+    /// Returns the kind of a value if only the allowed values are known.
     fn kind_of_values(&self) -> Kind {
         let mut values = self.values.iter().flatten();
         match values.next() {
@@ -209,7 +210,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Adds the words of a schema, where none are known.
+    /// Adds the description of a schema if the shape has none.
     fn add_words(&mut self, node: &'a Json) {
         let text = |key: &str| node.get(key).and_then(Json::as_str);
         let flag = |key: &str| node.get(key).and_then(Json::as_bool) == Some(true);
@@ -245,7 +246,7 @@ impl<'a> Shape<'a> {
         self.bounds.add(Bounds::of(node));
     }
 
-    /// Adds another shape that holds, too.
+    /// Adds another shape that has to fit, too.
     fn add(&mut self, other: Self) {
         self.narrow(other.types);
         for (name, property) in other.properties {
@@ -280,7 +281,7 @@ impl<'a> Shape<'a> {
             return;
         }
         let both: BTreeSet<&str> = self.types.intersection(&types).copied().collect();
-        // An integer is a number, too.
+        // An integer fits a number, too.
         let is_integer = self.types.union(&types).all(|ty| matches!(*ty, "integer" | "number"));
         match both.is_empty() {
             false => self.types = both,
@@ -298,7 +299,7 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// The shape of a value that has one of several shapes.
+/// Returns the shape of a value that has one of several shapes.
 fn united(shapes: Vec<Shape<'_>>) -> Shape<'_> {
     let kinds: Vec<Kind> = shapes.iter().map(Shape::kind).collect();
     let first = kinds.first().copied().unwrap_or(Kind::Any);
@@ -318,7 +319,7 @@ fn united(shapes: Vec<Shape<'_>>) -> Shape<'_> {
 }
 
 impl Shape<'_> {
-    /// Allows what another shape of the same kind allows, too.
+    /// Allows the values of another shape of the same kind, too.
     fn widen(&mut self, other: Self) {
         for (name, property) in &mut self.properties {
             property.is_required &= other.properties.get(name).is_some_and(|it| it.is_required);
@@ -363,7 +364,7 @@ impl Bounds {
     fn of(node: &Json) -> Self {
         let number = |key: &str| node.get(key).and_then(Json::as_f64);
         let count = |keys: [&str; 2]| keys.iter().find_map(|key| node.get(key)?.as_u64());
-        // A bound that the value must not reach is one for whole numbers only.
+        // An exclusive bound can be converted only for whole numbers.
         let is_whole = node.get("type").is_some_and(|ty| ty == "integer");
         let beyond = |key: &str, step: f64| number(key).filter(|_| is_whole).map(|it| it + step);
         let is_open = |key: &str| node.get(key).and_then(Json::as_bool) == Some(true);

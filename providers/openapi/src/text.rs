@@ -9,10 +9,10 @@ use crate::draft::TypeDraft;
 use crate::marks::MESSAGE;
 use crate::types::Naming;
 
-/// The mark of what a document does not tell.
+/// The mark of a fact that a document does not give.
 pub const TO_PROVE: &str = "# to prove";
 
-/// The parts of a descriptor beside its types.
+/// The parts of a descriptor without its types.
 pub(crate) struct Head<'s> {
     pub(crate) title: String,
     pub(crate) provider: &'s str,
@@ -22,7 +22,7 @@ pub(crate) struct Head<'s> {
     pub(crate) messages: &'s [&'static str],
 }
 
-/// A type with its name, and that of its parent.
+/// A type with its name, and the name of its parent.
 pub(crate) struct NamedType<'s> {
     pub(crate) name: &'s str,
     pub(crate) parent: Option<&'s str>,
@@ -116,7 +116,7 @@ fn type_text(ty: &NamedType<'_>) -> String {
     text
 }
 
-/// The call that lists, with the attributes of the parent in its path.
+/// Returns the call that lists, with the attributes of the parent in its path.
 fn list(draft: &TypeDraft) -> Line {
     let theirs = draft.parent.iter().flat_map(|parent| &parent.attributes);
     let mut line = draft.texts.list.clone();

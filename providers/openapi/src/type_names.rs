@@ -1,4 +1,4 @@
-//! Names for the types of a descriptor: each is its noun, with as many nouns before it as tell it from others.
+//! Names for the types of a descriptor: each is its noun, with as many nouns before it as make it unique.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(crate) fn type_names(drafts: &[TypeDraft], provider: &str) -> Vec<String> {
     numbered(names.collect())
 }
 
-/// The name of a type with some of its nouns.
+/// Returns the name of a type with some of its nouns.
 fn name(draft: &TypeDraft, count: usize, provider: &str) -> String {
     let mut nouns: Vec<String> =
         draft.nouns.iter().take(count).map(|noun| singular(noun)).collect();
@@ -41,7 +41,7 @@ fn name(draft: &TypeDraft, count: usize, provider: &str) -> String {
     type_name(&nouns.join("_"), provider)
 }
 
-/// Adds numbers to names that are still the same.
+/// Adds numbers to names that are still equal.
 fn numbered(names: Vec<String>) -> Vec<String> {
     let mut taken: Vec<String> = Vec::with_capacity(names.len());
     for name in names {

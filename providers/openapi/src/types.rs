@@ -5,12 +5,12 @@ use serde_json::Value as Json;
 use crate::names::{camel, snake};
 use crate::shape::{Kind, Property, Shape, Shapes};
 
-/// The deepest nesting of a type that a descriptor says.
+/// The deepest nesting of a type in a descriptor.
 const DEPTH_MAX: usize = 5;
-/// The longest text of a type. A longer one helps nobody.
+/// The longest text of a type, in bytes. A longer one is not readable.
 const LENGTH_MAX: usize = 1500;
 
-/// The largest number of values that one type is made of: with more, its text is too long anyway.
+/// The most values in one type: with more, its text is too long anyway.
 const VALUES_MAX: usize = 400;
 
 /// The schemas on the way to a value, and the number of values so far.
@@ -20,7 +20,7 @@ struct Walk {
     values: usize,
 }
 
-/// The rule that makes wire names of names.
+/// The rule that makes wire names from names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Naming {
     Same,
@@ -28,7 +28,7 @@ pub(crate) enum Naming {
 }
 
 impl Naming {
-    /// The wire name of a name.
+    /// Returns the wire name for a name.
     pub(crate) fn wire(self, name: &str) -> String {
         match self {
             Self::Same => name.to_owned(),
@@ -36,7 +36,7 @@ impl Naming {
         }
     }
 
-    /// The name in an object type that stands for a wire name. None where there is none.
+    /// Returns the name in an object type for a wire name; none if there is none.
     fn field(self, wire: &str) -> Option<String> {
         match self {
             Self::Same => Some(wire.to_owned()),
@@ -48,7 +48,7 @@ impl Naming {
     }
 }
 
-/// Types in words.
+/// Writes types as text.
 pub(crate) struct Types<'a, 'b> {
     pub(crate) shapes: &'b Shapes<'a>,
     pub(crate) naming: Naming,
@@ -57,7 +57,7 @@ pub(crate) struct Types<'a, 'b> {
 }
 
 impl<'a> Types<'a, '_> {
-    /// The type of a property.
+    /// Returns the type of a property.
     pub(crate) fn of(&self, property: &Property<'a>) -> String {
         let text = self.below(property, 0, &mut Walk::default());
         if text.len() > LENGTH_MAX { "any".to_owned() } else { text }
@@ -80,7 +80,7 @@ impl<'a> Types<'a, '_> {
         }
     }
 
-    /// The type of what stands below a value; one that comes round in a circle is any.
+    /// Returns the type of the value of a property; a type that contains itself becomes any.
     fn below(&self, property: &Property<'a>, depth: usize, walk: &mut Walk) -> String {
         let places: Vec<*const Json> = property
             .schemas
@@ -126,7 +126,7 @@ impl<'a> Types<'a, '_> {
     }
 }
 
-/// Returns the name of a field, in quotes where it is no plain word.
+/// Returns the name of a field, in quotes if it is no plain word.
 fn quoted(name: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if !name.is_empty() && name.bytes().all(is_plain) {
@@ -135,7 +135,7 @@ fn quoted(name: &str) -> String {
     Json::from(name).to_string()
 }
 
-/// Returns true if a type says all that can be said.
+/// Returns true if a type is as exact as it can be.
 pub(crate) fn is_typed(ty: &str) -> bool {
     ty != "any" && ty != "list(any)" && ty != "map(any)" && ty != "set(any)"
 }

@@ -9,7 +9,7 @@ use crate::refusal::{Refusal, not_yaml};
 
 /// The deepest nesting of lists and maps.
 const DEPTH_MAX: usize = 128;
-/// The largest number of values that aliases may stand for, so that a few lines do not grow without end.
+/// The most values that aliases may add, so that a few lines do not grow without end.
 const COPIES_MAX: usize = 1_000_000;
 
 /// Reads a YAML text.
@@ -34,7 +34,7 @@ enum Content {
     Map(Map<String, Json>, Option<String>),
 }
 
-/// Builds values of events.
+/// Builds values from the events of the parser.
 #[derive(Default)]
 struct Builder {
     open: Vec<Open>,
@@ -110,7 +110,7 @@ impl Builder {
     }
 }
 
-/// The number of values in a value.
+/// Returns the number of values in a value.
 fn size(value: &Json) -> usize {
     match value {
         Json::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
@@ -119,7 +119,7 @@ fn size(value: &Json) -> usize {
     }
 }
 
-/// The value of a scalar without quotes, by the core schema of YAML 1.2.
+/// Returns the value of a scalar without quotes, by the core schema of YAML 1.2.
 fn plain(text: &str) -> Json {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Json::Null,

@@ -1,4 +1,4 @@
-//! Small documents, and the descriptors that they become. Each descriptor loads.
+//! Small documents, and the descriptors that they are converted to. Each descriptor loads.
 
 use engine::diagnostics::{FileId, Severity};
 use provider_openapi::{Converted, Fault, Options, Refusal, convert};
@@ -68,7 +68,7 @@ fn a_type_that_would_not_load_is_left_out_with_those_below_it() {
     assert_eq!(refused.message, "no type of the document can be managed");
 }
 
-/// A document that is cut or damaged anywhere is refused or converted, and what is converted loads.
+/// A truncated or damaged document is refused or converted, and a converted one loads.
 #[test]
 fn damaged_documents_are_refused_in_words() {
     for document in [ZONES, SERVERS] {
@@ -89,7 +89,7 @@ fn damaged_documents_are_refused_in_words() {
     }
 }
 
-/// A document whose schemas refer to each other many times, in a circle.
+/// Returns a document whose schemas refer to each other many times, in a circle.
 fn multiplying(schemas: usize) -> String {
     let mut all = String::new();
     for level in 0..schemas {

@@ -1,8 +1,8 @@
-//! The contract of every provider, as a suite that each of them runs in its tests.
+//! The contract of every provider, as a suite that each provider runs in its tests.
 //!
-//! It walks objects of every given type through their life as `apply` would: create phase by phase,
-//! find by nonce, list, read, update, delete, and checks each answer against the schema. It is no
-//! test of the API behind the provider, and it needs one that is safe to write to.
+//! The suite takes objects of every given type through their life as `apply` would: create phase by phase,
+//! find by nonce, list, read, update, delete. It checks each answer against the schema. It does not test the
+//! API behind the provider, and it needs an API that is safe to write to.
 
 mod calls;
 mod trial;
@@ -24,7 +24,7 @@ pub use trial::{Attempt, change, changed, make, remove};
 
 use crate::{Object, Provider};
 
-/// The objects that were made so far, by resource type: what later fixtures may refer to.
+/// The objects that were made so far, by resource type; later fixtures may refer to them.
 pub type Made = BTreeMap<Name, Object>;
 
 type Wanted = Box<dyn Fn(&Made) -> Result<Attributes, String> + Send + Sync>;
@@ -44,7 +44,7 @@ impl Fixture {
         Self::depending(ty, move |_| create.clone(), move |_| change.clone())
     }
 
-    /// The same where attributes refer to objects of earlier fixtures.
+    /// Returns a type whose attributes refer to objects of earlier fixtures.
     pub fn depending(
         ty: &str,
         create: impl Fn(&Made) -> Attributes + Send + Sync + 'static,
@@ -53,7 +53,7 @@ impl Fixture {
         Self::trying(ty, move |made| Ok(create(made)), move |made, _| Ok(change(made)))
     }
 
-    /// The same where values may be missing; what changes may follow from the object as it was made.
+    /// Returns a type for which values may be missing; the change may depend on the object as it was made.
     pub fn trying(
         ty: &str,
         create: impl Fn(&Made) -> Result<Attributes, String> + Send + Sync + 'static,
@@ -63,18 +63,19 @@ impl Fixture {
     }
 }
 
-/// A witness of the objects of a run, who can clean up after it if it is killed.
+/// A witness of the objects of a run, which can clean up after the run if it is killed.
 pub trait Witness: Sync {
-    /// Notes a create that is about to be sent, under its one-time name. An error ends the check of the type.
+    /// Records a create that is about to be sent, under its one-time name. An error ends the check of the
+    /// type.
     fn intends(&self, ty: &Name, nonce: &Nonce, wanted: &Attributes) -> Result<(), String>;
 
-    /// Notes that the create made nothing.
+    /// Records that the create made nothing.
     fn refused(&self, ty: &Name) -> Result<(), String>;
 
-    /// Notes an object that exists.
+    /// Records an object that exists.
     fn made(&self, ty: &Name, object: &Object) -> Result<(), String>;
 
-    /// Notes that an object is gone.
+    /// Records that an object is gone.
     fn gone(&self, ty: &Name, id: &ObjectId) -> Result<(), String>;
 }
 
@@ -106,7 +107,7 @@ pub struct Outcome {
     pub ty: Name,
     /// The check: `create`, `show`, `update`, `delete` or `refuse`.
     pub check: &'static str,
-    /// The mistake of the provider, with the call.
+    /// `Ok`, or the mistake of the provider with the call.
     pub result: Result<(), String>,
 }
 
@@ -117,39 +118,39 @@ pub struct Suite<'a> {
     secrets: Vec<String>,
     fixtures: Vec<Fixture>,
     witness: &'a dyn Witness,
-    /// The part of one-time names that tells runs apart.
+    /// The part of one-time names that differs between runs.
     seed: [u8; 4],
 }
 
 impl<'a> Suite<'a> {
-    /// A suite without fixtures.
+    /// Returns a suite without fixtures.
     pub fn new(provider: &'a dyn Provider) -> Self {
         let (secrets, fixtures) = (Vec::new(), Vec::new());
         Self { provider, wrong_key: None, secrets, fixtures, witness: &Nobody, seed: [0; 4] }
     }
 
-    /// Tells a witness of each object, and makes one-time names of a seed.
+    /// Sets a witness of each object, and the seed of one-time names.
     #[must_use]
     pub fn witness(mut self, witness: &'a dyn Witness, seed: [u8; 4]) -> Self {
         (self.witness, self.seed) = (witness, seed);
         self
     }
 
-    /// Adds a fixture; objects are made in this order and deleted in the opposite one.
+    /// Adds a fixture; objects are made in this order and deleted in reverse order.
     #[must_use]
     pub fn with(mut self, fixture: Fixture) -> Self {
         self.fixtures.push(fixture);
         self
     }
 
-    /// The same provider with a key that the API does not know.
+    /// Sets the same provider with a key that the API does not know.
     #[must_use]
     pub fn wrong_key(mut self, provider: &'a dyn Provider) -> Self {
         self.wrong_key = Some(provider);
         self
     }
 
-    /// A text that no error may show, such as the key.
+    /// Adds a text that no error may show, such as the key.
     #[must_use]
     pub fn secret(mut self, secret: impl Into<String>) -> Self {
         self.secrets.push(secret.into());
@@ -157,13 +158,13 @@ impl<'a> Suite<'a> {
     }
 }
 
-/// Runs the suite; the error says what the provider did wrong, in which call.
+/// Runs the suite. The error describes the mistake of the provider, with the call.
 pub async fn run(suite: &Suite<'_>) -> Result<(), String> {
     let outcomes = check(suite).await;
     outcomes.into_iter().try_for_each(|outcome| outcome.result)
 }
 
-/// Runs the suite, and goes on after a mistake. Every object that was made is deleted, if it can be.
+/// Runs the suite, and continues after a mistake. Deletes every object that was made, if possible.
 pub async fn check(suite: &Suite<'_>) -> Vec<Outcome> {
     let (mut made, mut outcomes) = (Made::new(), Vec::new());
     for (index, fixture) in suite.fixtures.iter().enumerate() {
@@ -188,7 +189,7 @@ pub async fn check(suite: &Suite<'_>) -> Vec<Outcome> {
 struct Life<'s, 'a> {
     suite: &'s Suite<'a>,
     fixture: &'s Fixture,
-    /// The object, as soon as there is one.
+    /// The object; none before it is created.
     object: Option<Object>,
     outcomes: Vec<Outcome>,
 }
@@ -213,7 +214,7 @@ impl Life<'_, '_> {
         self.object = self.note("update", updated).or(self.object.take());
     }
 
-    /// Notes how a check ended.
+    /// Records the result of a check.
     fn note<T>(&mut self, check: &'static str, result: Result<T, String>) -> Option<T> {
         let (value, result) = match result {
             Ok(value) => (Some(value), Ok(())),

@@ -1,8 +1,8 @@
-//! The provider port: how a step becomes a call.
+//! The provider port: the interface by which a step becomes a call.
 //!
-//! A provider decides nothing. It says what it manages ([`Provider::schema`]), shows what is live,
-//! and performs one phase of one object at a time. Journaling, ordering, waiting after a doubt and
-//! believing an absence are `apply`'s; values and types are `engine`'s.
+//! A provider decides nothing. It describes the types that it manages ([`Provider::schema`]), shows live
+//! objects, and performs one phase of one object at a time. `apply` keeps the journal, orders the steps,
+//! waits after a doubt and decides when an absence is believed. Values and types belong to `engine`.
 //!
 //! Every provider runs the suite in [`conformance`].
 
@@ -22,36 +22,35 @@ use engine::schema::ProviderSchema;
 use engine::state::{Nonce, ObjectId};
 use engine::value::{Attributes, Path, Paths, Value};
 
-/// A provider instance: configured, with its addresses and its key.
+/// A provider instance, configured with its addresses and its keys.
 #[async_trait]
 pub trait Provider: Send + Sync {
     /// Returns the schema of the types that it manages. Makes no call.
     fn schema(&self) -> Arc<ProviderSchema>;
 
-    /// All objects of a type, in a number of calls that does not depend on their number.
+    /// Returns all objects of a type, in a number of calls that does not depend on their number.
     async fn list(&self, ty: &str) -> Result<Vec<Object>, Error>;
 
-    /// One object, with the attributes that lists do not show. An object that does not exist is
-    /// an error of kind [`Kind::NotFound`].
+    /// Returns one object, including the attributes that lists do not show. If the object does not exist, the
+    /// error has the kind [`Kind::NotFound`].
     async fn read(&self, ty: &str, id: &ObjectId) -> Result<Object, Error>;
 
-    /// The objects that an in-doubt create made: those that bear its nonce, or what else the
-    /// type's identity says. Several when a server executed one request twice.
+    /// Returns the objects that an in-doubt create made: those that have its nonce, or that the type's
+    /// identity finds in another way. There are several if a server executed one request twice.
     async fn find(&self, ty: &str, create: &Lookup<'_>) -> Result<Vec<Object>, Error>;
 
-    /// Performs one phase: at most one mutating call, then at most one wait. A delete of what is not
-    /// there is an error of kind [`Kind::NotFound`].
+    /// Performs one phase: at most one mutating call, then at most one wait. A delete of an object that does
+    /// not exist is an error of kind [`Kind::NotFound`].
     async fn perform(&self, call: &Call<'_>) -> Result<Reply, Error>;
 
-    /// Refuses a phase of a type that may not carry a secret attribute. Makes no call, so that a plan reports it; a
-    /// call that carries what it may not fails with the same words.
+    /// Refuses a phase of a type that may not carry a secret attribute. Makes no call, so that a plan can
+    /// report it. A call that carries such an attribute fails with the same message.
     fn may_carry(&self, _ty: &str, _phase: PhaseRef, _secret: &Name) -> Result<(), Error> {
         Ok(())
     }
 
-    /// A digest that tells one account from another, from what is known of its key and of where its
-    /// API is; or none when the provider has no account. What another account shows says nothing
-    /// about the objects of this one.
+    /// Returns a digest that identifies the account, made from its key and the place of its API; none if the
+    /// provider has no account. The objects of another account prove nothing about the objects of this one.
     fn account(&self) -> Option<Digest> {
         None
     }
@@ -62,7 +61,7 @@ pub trait Provider: Send + Sync {
     }
 
     /// Returns the largest number of simultaneous calls. Calls to one API address share one bound, even
-    /// between instances; the provider keeps it, this is what the scheduler need not exceed.
+    /// between instances. The provider enforces it; the scheduler need not start more calls.
     fn concurrency(&self) -> usize {
         16
     }
@@ -71,10 +70,10 @@ pub trait Provider: Send + Sync {
 /// A live object.
 #[derive(Clone, PartialEq)]
 pub struct Object {
-    /// Its id.
+    /// The id of the object.
     pub id: ObjectId,
-    /// Its attributes in the types of the schema, secrets in clear: the caller seals them before
-    /// anything else sees them. An attribute that the answer did not show is not in the map.
+    /// The attributes in the types of the schema, secrets in clear: the caller seals them before it passes
+    /// them on. An attribute that the answer did not show is missing.
     pub attributes: Attributes,
 }
 
@@ -91,9 +90,9 @@ impl fmt::Debug for Object {
 /// The facts about a create that is looked up.
 #[derive(Clone, Copy)]
 pub struct Lookup<'a> {
-    /// Its nonce.
+    /// The nonce of the create.
     pub nonce: &'a Nonce,
-    /// The object that it was to make, where that is still known.
+    /// The object that the create was to make; none if it is not known any more.
     pub desired: Option<&'a Attributes>,
 }
 
@@ -101,39 +100,39 @@ pub struct Lookup<'a> {
 pub struct Call<'a> {
     /// The resource type.
     pub ty: &'a str,
-    /// The phase, into the schema's programs.
+    /// The phase, as a reference into the schema's programs.
     pub phase: PhaseRef,
     /// The object; none for the first phase of a create.
     pub id: Option<&'a ObjectId>,
     /// The one-time name or key of a create.
     pub nonce: Option<&'a Nonce>,
-    /// The object as it is to be, in clear and fully known: managed attributes with their wanted
-    /// values, unmanaged ones with their live value. For a delete: the object's secrets that it
-    /// sends, as far as they are known.
+    /// The desired object, in clear and fully known: managed attributes with their wanted values, unmanaged
+    /// ones with their live values. For a delete: the secrets of the object that the call sends, as far as
+    /// they are known.
     pub desired: &'a Attributes,
-    /// The object as it was last seen, secrets sealed, or left out for a delete; none for a create.
+    /// The object as it was last seen, with secrets sealed, or left out for a delete; none for a create.
     pub live: Option<&'a Attributes>,
     /// The attributes that change.
     pub changed: &'a BTreeSet<Name>,
     /// The secrets of the call.
     pub secrets: &'a Secrets,
-    /// Asked right before the mutating request goes out, each time that it does.
+    /// The permit that the provider asks for right before each sending of the mutating request.
     pub permit: &'a dyn SendPermit,
-    /// Told when the phase begins to wait, or tries again. May be called often.
+    /// A function that is called when the phase begins to wait, or is tried again. It may be called often.
     pub progress: &'a (dyn Fn(Notice) + Send + Sync),
 }
 
 /// The secrets that a call sends, and the variables that they may be made of.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    /// The sensitive places of what is sent.
+    /// The sensitive places of the sent attributes.
     pub places: Paths,
-    /// The values of sensitive variables, in clear: what is sent may hold them inside other text.
+    /// The values of sensitive variables, in clear: sent texts may contain them.
     pub variables: Arc<[Value]>,
 }
 
 impl Secrets {
-    /// The attributes that hold something secret.
+    /// Returns the attributes that contain a secret.
     pub fn carried<'a>(
         &self,
         attributes: &'a Attributes,
@@ -149,21 +148,21 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// The longest time between a permit and the sending of its request; a later request is not sent. A provider bounds
-/// by it the work in between, such as connecting.
+/// The longest time between a permit and the sending of its request; a later request is not sent. A provider
+/// bounds the work in between, such as connecting, by this time.
 pub const SENT_AFTER_PERMIT: Duration = Duration::from_secs(3);
 
-/// Permission to send a request. Between two tries of a call, or while it waits its turn, the run that it
-/// belongs to may have been stopped, or driven out by another one.
+/// Permission to send a request. Between two attempts of a call, or while the call waits for its turn, its
+/// run may have been stopped, or another run may have taken over.
 #[async_trait]
 pub trait SendPermit: Send + Sync {
-    /// Returns when the request may go out, within [`SENT_AFTER_PERMIT`]. An error says that it may not be sent.
-    /// A provider that was refused so returns that error where no try of its call may have been carried out, and [`Kind::InDoubt`] where
-    /// one may have been: of a call that was not sent, the run may begin another.
+    /// Returns when the request may be sent, within [`SENT_AFTER_PERMIT`]. After an error it must not be
+    /// sent. If no attempt of the call can have been executed, the provider returns that error; if one may
+    /// have been, it returns [`Kind::InDoubt`]. For a call that was not sent, the run may begin another one.
     async fn ask(&self) -> Result<(), Error>;
 }
 
-/// Permission without a question, for calls that belong to no run.
+/// A permit that is always given, for calls outside of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Always;
 
@@ -174,20 +173,20 @@ impl SendPermit for Always {
     }
 }
 
-/// A notice of a phase while it runs.
+/// A notice about a running phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// It waits for a condition.
+    /// The phase waits for a condition.
     Waiting(String),
-    /// It tries again.
+    /// The phase tries its call again.
     Retrying {
         /// The reason, without secrets.
         reason: String,
-        /// After how long.
+        /// The pause before the next attempt.
         after: Duration,
-        /// The number of the attempt that follows.
+        /// The number of the next attempt.
         attempt: u32,
-        /// The largest number of attempts, where their number bounds them.
+        /// The most attempts; none if their number has no bound.
         attempts: Option<u32>,
     },
 }
@@ -195,18 +194,18 @@ pub enum Notice {
 /// The result of a phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reply {
-    /// The object as the answer showed it; none after the last phase of a delete. An answer that
-    /// showed only part of the object has that part; the caller keeps what it knew of the rest.
-    /// An answer to a create that showed none says that it was accepted.
+    /// The object as the answer showed it; none after the last phase of a delete. If the answer showed a part
+    /// of the object, only that part is here, and the caller keeps the known rest. None after a create means
+    /// that the API accepted it and showed no object.
     pub object: Option<Object>,
 }
 
-/// The kind of a failure, by what may be concluded from it.
+/// The kind of a failure, by the conclusion that it allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// There is no such object. Nothing happened.
     NotFound,
-    /// The answer proves that nothing happened (400, 404, 409 and their like, or a refusal that the
+    /// The answer proves that nothing happened (400, 404, 409 and similar ones, or a refusal that the
     /// descriptor knows).
     Rejected,
     /// The API asks to slow down; nothing happened.
@@ -215,14 +214,14 @@ pub enum Kind {
     NotSent,
     /// The effect is unknown: every 5xx, a timeout, a cut or unreadable answer.
     InDoubt,
-    /// The key is wrong or lacks a right (401, 403). Nothing happened, and nothing will.
+    /// The key is wrong or lacks a right (401, 403). Nothing happened, and nothing will happen.
     Unauthenticated,
-    /// The object was made or changed, and the wait after it did not come true in time.
+    /// The object was made or changed, and the condition of the wait after it did not come true in time.
     StillWaiting,
 }
 
 impl Kind {
-    /// Returns true if a create that failed so made nothing.
+    /// Returns true if a create that failed in this way made nothing.
     pub fn made_nothing(&self) -> bool {
         matches!(
             self,
@@ -235,16 +234,16 @@ impl Kind {
     }
 }
 
-/// A failed call. Its texts hold no key, no address with a key, and no value of an attribute.
+/// A failed call. Its texts contain no key, no address with a key, and no value of an attribute.
 ///
-/// Shown, it says what happened and what the server said. What is kept is `message` alone: a
-/// server's words may repeat what it was sent, however they are looked through.
+/// The shown text includes the words of the server. Only `message` is stored, because a server's words may
+/// repeat sent values, however thoroughly they are checked.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}{}", self.words())]
 pub struct Error {
     /// The kind of the failure.
     pub kind: Kind,
-    /// A sentence without a full stop that tells what happened.
+    /// A sentence without a full stop that describes the failure.
     pub message: String,
     /// The message of the server, masked, for people.
     pub said: Option<Box<str>>,
@@ -252,12 +251,12 @@ pub struct Error {
     pub help: Option<String>,
     /// The pause that the API asked for before the next attempt.
     pub retry_after: Option<Duration>,
-    /// True if a call in doubt was answered by a status that blames the client: if nothing happened, the
-    /// same call would meet the same answer.
+    /// True if a call in doubt was answered with a status for a mistake of the client: if nothing happened, a
+    /// repetition would get the same answer.
     pub is_refusal: bool,
-    /// True if a call was refused because its object changed since the plan looked.
+    /// True if a call was refused because its object changed since planning.
     pub is_outdated: bool,
-    /// The object of a call that did its work, where its answer or the wait after it showed it.
+    /// The object of a call that took effect, if its answer or the wait after it showed the object.
     pub object: Option<Box<Object>>,
 }
 
@@ -277,14 +276,14 @@ impl Error {
         }
     }
 
-    /// With what the server said.
+    /// Adds the words of the server.
     #[must_use]
     pub fn said(mut self, said: impl Into<String>) -> Self {
         self.said = Some(said.into().into_boxed_str()).filter(|said| !said.is_empty());
         self
     }
 
-    /// With the object of the call.
+    /// Adds the object of the call.
     #[must_use]
     pub fn about(mut self, object: Option<Object>) -> Self {
         self.object = object.map(Box::new);
@@ -295,7 +294,7 @@ impl Error {
         self.said.as_ref().map(|said| format!(": {said}")).unwrap_or_default()
     }
 
-    /// With what to do.
+    /// Adds advice.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

@@ -15,13 +15,13 @@ use crate::conformance::{Fixture, Made};
 pub struct Sample {
     /// The type.
     pub schema: Arc<TypeSchema>,
-    /// The values that somebody gives for the create.
+    /// The values for the create that a person gives.
     pub given: Attributes,
-    /// The values that somebody gives for the update. Empty: one is chosen.
+    /// The values for the update that a person gives; if empty, one is chosen.
     pub changed: Attributes,
     /// The attributes that repeat those of another type: that type, and its attribute.
     pub repeated: BTreeMap<Name, (Name, Name)>,
-    /// The text that names of this run hold.
+    /// The text that names of this run contain.
     pub mark: String,
 }
 
@@ -63,7 +63,7 @@ impl Sample {
         Ok(all)
     }
 
-    /// Returns one attribute with another value than the object has. Empty where no attribute can be changed.
+    /// Returns one attribute with another value than the object has; empty if no attribute can be changed.
     pub fn change(&self, object: &Attributes) -> Attributes {
         let is_changeable = |attribute: &Attribute| {
             attribute.presence != Presence::Computed
@@ -81,13 +81,13 @@ impl Sample {
         changes.next().unwrap_or_default()
     }
 
-    /// Returns another value than an attribute has. None where its type or its bounds leave none.
+    /// Returns another value for an attribute; none if its type or its bounds allow none.
     pub fn other(&self, name: &str, value: &Value) -> Option<Value> {
         other_value(value, self.schema.attributes.get(name)?)
     }
 
-    /// Returns three items for a list, in no order that sorting gives: those that are given, or some that differ.
-    /// None where the type of the items tells nothing.
+    /// Returns three items for a list, in an order that is not sorted: the given ones, or others. None if the
+    /// type of the items is not known.
     pub fn items(&self, name: &str) -> Option<Vec<Value>> {
         let attribute = self.schema.attributes.get(name)?;
         let Type::List(item) = &attribute.ty else { return None };
@@ -115,7 +115,7 @@ impl Sample {
         }
     }
 
-    /// Returns an attribute with a value beyond its bounds. None where no attribute has any.
+    /// Returns an attribute with a value beyond its bounds; none if no attribute has bounds.
     pub fn misfit(&self) -> Option<(Name, Value)> {
         let settable =
             self.schema.attributes.iter().filter(|(_, attribute)| {
@@ -145,7 +145,7 @@ impl Sample {
     }
 }
 
-/// A value of a type within its bounds. None where the type tells nothing.
+/// Returns a value of a type within its bounds; none if the type is not known.
 fn value(ty: &Type, constraint: &Constraint, mark: &str) -> Option<Value> {
     let least = constraint.min.unwrap_or(1.0);
     Some(match ty {
@@ -175,7 +175,7 @@ fn value(ty: &Type, constraint: &Constraint, mark: &str) -> Option<Value> {
     })
 }
 
-/// A text within the bounds of its length.
+/// Returns a text within the bounds of its length.
 fn bounded(text: &str, constraint: &Constraint) -> String {
     let most = constraint.length_max.unwrap_or(usize::MAX);
     let cut = text.chars().take(most);
@@ -183,7 +183,7 @@ fn bounded(text: &str, constraint: &Constraint) -> String {
     cut.chain(std::iter::repeat_n('x', missing.min(1000))).collect()
 }
 
-/// Another value than an attribute has, within its bounds.
+/// Returns another value for an attribute, within its bounds.
 fn other_value(value: &Value, attribute: &Attribute) -> Option<Value> {
     let constraint = &attribute.constraint;
     match value {
@@ -211,7 +211,7 @@ fn other_value(value: &Value, attribute: &Attribute) -> Option<Value> {
     }
 }
 
-/// A given value with what stands for made objects, such as `${zone.id}`, filled in.
+/// Returns a given value with references to made objects, such as `${zone.id}`, filled in.
 fn resolved(value: &Value, made: &Made) -> Result<Value, String> {
     Ok(match value {
         Value::String(text) => {
@@ -234,7 +234,7 @@ fn resolved(value: &Value, made: &Made) -> Result<Value, String> {
     })
 }
 
-/// An attribute of a made object.
+/// Returns an attribute of a made object.
 fn of_made(made: &Made, ty: &str, attribute: &str) -> Result<Value, String> {
     let object = made.get(ty).ok_or_else(|| format!("there is no {ty} to refer to"))?;
     match object.attributes.get(attribute) {

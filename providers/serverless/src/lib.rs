@@ -1,7 +1,7 @@
 //! The serverless compute service: its descriptor, and the client of its job API.
 //!
-//! The knowledge about the service's management interfaces stands in `serverless.provider.toml`, and for
-//! version 2 in `serverless-v2.provider.toml`; this crate only carries them. What is known about jobs stands in
+//! All knowledge about the service's management interfaces is in `serverless.provider.toml`, and for version
+//! 2 in `serverless-v2.provider.toml`; this crate only contains these files. The knowledge about jobs is in
 //! [`jobs`].
 
 pub mod jobs;
@@ -26,7 +26,7 @@ impl Version {
     /// All versions.
     pub const ALL: [Self; 2] = [Self::V1, Self::V2];
 
-    /// The word for it in specs.
+    /// Returns the word for the version in specs.
     pub fn word(self) -> &'static str {
         match self {
             Self::V1 => "v1",
@@ -34,7 +34,7 @@ impl Version {
         }
     }
 
-    /// The text of its descriptor.
+    /// Returns the text of the version's descriptor.
     pub fn text(self) -> &'static str {
         match self {
             Self::V1 => include_str!("../serverless.provider.toml"),
@@ -42,30 +42,30 @@ impl Version {
         }
     }
 
-    /// Its descriptor, read. The spans of diagnostics point into [`Version::text`] and name no file; there are none
-    /// unless the descriptor itself is broken, which the tests rule out.
+    /// Returns the version's descriptor. The spans of diagnostics point into [`Version::text`] and name no
+    /// file. There are diagnostics only if the descriptor itself is broken, which the tests exclude.
     pub fn read(self) -> Result<Descriptor, Diagnostics> {
         let (descriptor, diagnostics) = load(self.text(), FileId(0));
         descriptor.ok_or(diagnostics)
     }
 }
 
-/// The text of the descriptor of the first version.
+/// Returns the text of the descriptor of the first version.
 pub fn descriptor() -> &'static str {
     Version::V1.text()
 }
 
-/// The descriptor of the first version, read.
+/// Returns the descriptor of the first version.
 pub fn read() -> Result<Descriptor, Diagnostics> {
     Version::V1.read()
 }
 
-/// The provider of the first version, configured.
+/// Returns the provider of the first version, configured.
 pub fn provider(settings: &Settings<'_>) -> Result<HttpProvider, Diagnostics> {
     HttpProvider::configure(read()?, settings)
 }
 
-/// The provider of a version, configured.
+/// Returns the provider of a version, configured.
 pub fn provider_of(version: Version, settings: &Settings<'_>) -> Result<HttpProvider, Diagnostics> {
     HttpProvider::configure(version.read()?, settings)
 }

@@ -73,7 +73,7 @@ fn cause(attribute: &str, replaces: bool, span: Option<engine::diagnostics::Span
     Cause { attribute: attribute.into(), replaces, span, drifted: span.is_none(), unset: false }
 }
 
-/// One of everything: what a reviewer has to see at once.
+/// Returns a plan with one example of everything, which a reviewer sees at once.
 #[expect(clippy::too_many_lines, reason = "data")]
 pub(crate) fn plan() -> (Plan, Sources) {
     let mut sources = Sources::default();
@@ -194,7 +194,7 @@ pub(crate) fn view() -> PlanView<'static> {
     view
 }
 
-/// Writes slots as expressions are printed, whatever the engine's printer does: it has its own
+/// Sets the texts of slots, so that these tests do not depend on the engine's printer, which has its own
 /// tests.
 fn name_slots(view: &mut PlanView<'_>) {
     let name = |from: &mut String| {
@@ -693,7 +693,7 @@ fn many_changes_are_written_in_order() {
     let wanted = plan.changes.iter().map(|c| format!("  + {} will be created", c.address));
     assert!(written.into_iter().eq(wanted));
     assert_eq!(text.matches("\n\n").count(), plan.changes.len());
-    // Views that were made beforehand are written the same.
+    // Views that were made beforehand give the same text.
     view.changes.to_mut();
     assert_eq!(super::plan(&view, Options { colour: Colour::Off, steps: false }), text);
 }

@@ -1,4 +1,4 @@
-//! Old snapshots, and what was replaced by hand: kept for people, never read by a run.
+//! Old snapshots, and files that a person replaced: kept for people, never read by a run.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -14,9 +14,9 @@ use crate::{disk, format};
 
 /// The number of old snapshots that are kept.
 const BACKUPS: usize = 20;
-/// The number of replacements by hand of which the replaced files are kept.
+/// The number of replacements by a person whose replaced files are kept.
 const REPLACED: usize = 10;
-/// The beginning of the names of files that were replaced by hand; a serial and the file's own name follow.
+/// The beginning of the names of files that a person replaced; a serial and the file's own name follow.
 const ASIDE: &str = "replaced-after-";
 
 /// Gives the current snapshot its name among the backups.
@@ -28,8 +28,8 @@ pub(super) fn keep(files: &Files, serial: u64) -> Result<(), StoreError> {
     }
 }
 
-/// A save that was cut short has made the backup of this serial; or it is of another history, which
-/// counts the same serials. That one is put aside.
+/// Makes room for the backup of a serial. A backup of this serial may exist already: from a save that was cut
+/// short, or from another history that counts the same serials. The latter is moved aside.
 fn make_way(files: &Files, serial: u64) -> Result<(), StoreError> {
     let (state, backup) = (files.state(), files.backup(serial));
     let failed = |error| file_failed("make", &backup, error);
@@ -45,12 +45,12 @@ fn is_same(files: &Files, one: &Path, other: &Path) -> std::io::Result<bool> {
     if identity_at(one).is_some_and(|identity| identity_at(other) == Some(identity)) {
         return Ok(true);
     }
-    // What stands there and is no file is no backup, and makes way.
+    // Anything that is not a file is no backup, and is moved.
     let is_file = disk::look(other).is_ok();
     Ok(is_file && files.disk.read(one, LARGEST)? == files.disk.read(other, LARGEST)?)
 }
 
-/// Gives a file a second name; where that cannot be, makes a copy of it.
+/// Gives a file a second name; if that is not possible, makes a copy of it.
 fn second_name(files: &Files, from: &Path, to: &Path) -> std::io::Result<()> {
     match files.disk.link(from, to) {
         Err(error) if has_no_second_names(&error) => copy(files, from, to),
@@ -58,8 +58,9 @@ fn second_name(files: &Files, from: &Path, to: &Path) -> std::io::Result<()> {
     }
 }
 
-/// File systems without second names say so in one of two ways. Others have too many of a file
-/// already, or have the two folders on two devices.
+/// Returns true if the error means that a file cannot get a second name. File systems without second names
+/// report one of two errors. Others allow no further name for the file, or have the two folders on two
+/// devices.
 fn has_no_second_names(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),
@@ -70,7 +71,7 @@ fn has_no_second_names(error: &std::io::Error) -> bool {
     )
 }
 
-/// Whole or not at all: a part of a copy would be taken for another history later.
+/// Copies a file completely or not at all: a part of a copy would later look like another history.
 fn copy(files: &Files, from: &Path, to: &Path) -> std::io::Result<()> {
     if to.exists() {
         return Err(ErrorKind::AlreadyExists.into());
@@ -79,13 +80,13 @@ fn copy(files: &Files, from: &Path, to: &Path) -> std::io::Result<()> {
     let staged = to.with_added_extension("tmp");
     let file = files.disk.create(&staged)?;
     files.disk.write(&file, &bytes)?;
-    // What it is a copy of has lasted; as the only one that is left, it must as well.
+    // The copy must be durable, because it may be the only file that is left.
     files.disk.sync(&file)?;
     files.disk.rename(&staged, to)
 }
 
-/// Seals what was kept before there was a key. Each file is replaced as a whole, so a crash leaves
-/// one that is sealed or one that the next save seals; so does one that cannot be replaced now.
+/// Seals backups from before there was a key. Each file is replaced as a whole, so after a crash it is either
+/// sealed or the next save seals it. The same is true for a file that cannot be replaced now.
 pub(super) fn seal(files: &Files) {
     if !files.cipher.is_on() {
         return;
@@ -102,7 +103,8 @@ pub(super) fn seal(files: &Files) {
     }
 }
 
-/// Looks at the first bytes only: there may be many files, and large ones.
+/// Returns true if a file begins like a sealed piece. Reads only the first bytes, because there may be many
+/// large files.
 fn begins_sealed(path: &Path) -> bool {
     use std::io::Read as _;
     let mut head = Vec::new();
@@ -111,14 +113,14 @@ fn begins_sealed(path: &Path) -> bool {
     read.is_err() || cipher::is_sealed(&head)
 }
 
-/// Lists the serials of the backups, in order. What cannot be listed is not there.
+/// Returns the serials of the backups, in order. A folder that cannot be listed counts as empty.
 pub(super) fn serials(files: &Files) -> Vec<u64> {
     let mut serials: Vec<u64> = names(files).iter().filter_map(|name| serial(name)).collect();
     serials.sort_unstable();
     serials
 }
 
-/// A backup, if there is one of that serial.
+/// Returns a backup; none if there is none with that serial.
 pub(super) fn read(files: &Files, serial: u64) -> Result<Option<Snapshot>, StoreError> {
     let path = files.backup(serial);
     let bytes = files.disk.read(&path, LARGEST).map_err(|e| file_failed("read", &path, e))?;
@@ -131,7 +133,7 @@ pub(super) fn read(files: &Files, serial: u64) -> Result<Option<Snapshot>, Store
     })
 }
 
-/// Removes the oldest backups. An error is no reason to fail a run; the next one tries again.
+/// Removes the oldest backups. An error does not fail the run; the next run tries again.
 pub(super) fn prune(files: &Files) {
     let serials = serials(files);
     for serial in &serials[..serials.len().saturating_sub(BACKUPS)] {
@@ -139,8 +141,8 @@ pub(super) fn prune(files: &Files) {
     }
 }
 
-/// Keeps what is about to be replaced for whoever wants to look at it. It may be unreadable or
-/// missing, and neither may stand in the way of bringing back what is good.
+/// Keeps the files that are about to be replaced, for people. They may be unreadable or missing, and neither
+/// prevents the restoration.
 pub(super) fn set_aside(files: &Files, serial: u64) {
     for path in [files.state(), files.journal()] {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -149,7 +151,7 @@ pub(super) fn set_aside(files: &Files, serial: u64) {
     prune_aside(files);
 }
 
-/// Removes what was replaced so often ago that nobody will look at it any more.
+/// Removes the files of old replacements.
 fn prune_aside(files: &Files) {
     let found = names(files).into_iter();
     let found: Vec<_> = found.filter_map(|name| Some((serial_aside(&name)?, name))).collect();
@@ -160,34 +162,34 @@ fn prune_aside(files: &Files) {
     }
 }
 
-/// The names of the files in the folder of backups. What cannot be listed is not there, and what is no
-/// regular file is nothing that was kept.
+/// Returns the names of the files in the folder of backups. A folder that cannot be listed counts as empty.
+/// Anything that is no regular file is left out, because Plumb did not put it there.
 pub(super) fn names(files: &Files) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(files.backups()) else { return Vec::new() };
     let files = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|it| it.is_file()));
     files.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
-/// The serial of the backup that has this name.
+/// Returns the serial of the backup with this name; none if it is no name of a backup.
 pub(super) fn serial(name: &str) -> Option<u64> {
     let serial = name.strip_suffix(".json")?.parse().ok()?;
     (serial <= NUMBER_MAX && format!("{serial}.json") == name).then_some(serial)
 }
 
-/// The serial after which what has this name was replaced.
+/// Returns the serial after which the file with this name was replaced; none if it is no such name.
 fn serial_aside(name: &str) -> Option<u64> {
     let (serial, _) = name.strip_prefix(ASIDE)?.split_once('-')?;
     serial.parse().ok()
 }
 
-/// Returns true if Plumb keeps files of this name here. All others stay as they are.
+/// Returns true if Plumb gives files here such a name. All other files stay as they are.
 fn is_ours(name: &str) -> bool {
-    // A copy that was cut short has all that a whole one has.
+    // A copy that was cut short has the same content as a whole one, or less.
     let name = name.strip_suffix(".tmp").unwrap_or(name);
     serial(name).or_else(|| serial_aside(name)).is_some()
 }
 
-/// The name of what was replaced after a serial.
+/// Returns the path for a file that was replaced after a serial.
 fn aside(files: &Files, serial: u64, name: &str) -> PathBuf {
     files.backups().join(format!("{ASIDE}{serial}-{name}"))
 }

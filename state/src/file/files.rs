@@ -1,4 +1,4 @@
-//! The names in the folder, and how a file takes its name.
+//! The names in the folder, and the way in which a file gets its name.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -11,7 +11,7 @@ use crate::cipher::{Cipher, STATE};
 use crate::disk::Disk;
 use crate::error::StoreError;
 
-/// The largest size of a file that is read: 250,000 instances of some KiB each are smaller.
+/// The largest file that is read, in bytes: 250,000 instances of some KiB each are smaller.
 pub(super) const LARGEST: u64 = 4 << 30;
 
 /// The names in the folder.
@@ -31,7 +31,8 @@ impl Files {
         self.folder.join("journal")
     }
 
-    /// Says where the state went that was here once, or comes from.
+    /// Returns the path of the file that names the location to which the state was moved, or from which it
+    /// comes.
     pub(super) fn moved(&self) -> PathBuf {
         self.folder.join("moved")
     }
@@ -54,7 +55,7 @@ impl Files {
         self.cipher.open(STATE, bytes).map_err(|error| error.of(&path.display().to_string()))
     }
 
-    /// Writes a new file, durable but for its name, which is temporary.
+    /// Writes a new file durably, under a temporary name.
     pub(super) fn stage(&self, path: &Path, bytes: &[u8]) -> Result<Staged, StoreError> {
         let temporary = path.with_added_extension("tmp");
         let failed = |what, error| file_failed(what, &temporary, error);
@@ -64,7 +65,7 @@ impl Files {
         Ok(Staged { file, temporary, path: path.to_owned() })
     }
 
-    /// Gives a staged file its name, durably. On an error it may have it or not.
+    /// Gives a staged file its name, durably. After an error the file may have it or not.
     pub(super) fn publish(&self, staged: Staged) -> Result<File, StoreError> {
         let Staged { file, temporary, path } = staged;
         self.disk
@@ -76,7 +77,7 @@ impl Files {
     }
 }
 
-/// A file that is written and has no name yet.
+/// A written file that does not have its final name yet.
 pub(super) struct Staged {
     pub(super) file: File,
     temporary: PathBuf,
@@ -86,8 +87,8 @@ pub(super) struct Staged {
 pub(super) fn file_failed(what: &str, path: &Path, error: std::io::Error) -> StoreError {
     let what = format!("cannot {what} {}", path.display());
     match error.kind() {
-        // Ours, of a file that is larger than any of Plumb's; the system says the same of a file
-        // that cannot grow, which is like a full disk.
+        // This error is ours, for a file larger than any of Plumb's. The operating system has the same kind
+        // for a file that cannot grow, which is like a full disk.
         ErrorKind::FileTooLarge if error.raw_os_error().is_none() => StoreError::suspicious(
             format!("{} was not written by Plumb: {error}", path.display()),
             "nothing was changed; find out who put it there, and restore the right file",
@@ -103,7 +104,7 @@ pub(super) fn identity_of(file: &File) -> std::io::Result<Identity> {
     file.metadata().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// Returns the identity of the file of this name; none if there is none, or it cannot be told.
+/// Returns the identity of the file with this name; none if there is none, or it cannot be read.
 pub(super) fn identity_at(path: &Path) -> Option<Identity> {
     path.symlink_metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }

@@ -1,5 +1,5 @@
-//! The folder itself. It is made so that it is never there without content, refused if another user or
-//! every user can write it, and tried before a run counts on it.
+//! The folder of the state. It is made so that it never exists without content; it is refused if another
+//! user, or every user, can write it; and it is tested before a run relies on it.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::ErrorKind;
@@ -24,9 +24,9 @@ pub(super) fn prepare(files: &Files) -> Result<(), StoreError> {
     disk.make_folder(&backups).map_err(|error| file_failed("make the folder", &backups, error))
 }
 
-/// Keeps the folder, with the key of the fingerprints in it, out of git; called under the lock, before
-/// anything else is written. What a full disk or a power cut left empty hides nothing, and is written
-/// anew; what somebody wrote into it stays.
+/// Keeps the folder, which contains the key of the fingerprints, out of git. Called under the lock, before
+/// anything else is written. A `.gitignore` that a full disk or a power cut left empty hides nothing, and is
+/// written again; one that a person wrote stays.
 pub(super) fn hide(files: &Files) -> Result<(), StoreError> {
     let Files { folder, disk, .. } = files;
     let ignore = folder.join(".gitignore");
@@ -48,12 +48,13 @@ fn staged(folder: &Path) -> PathBuf {
     folder.with_added_extension("tmp")
 }
 
-/// Refuses what stands where the folder is made first, unless a run left it that was cut short: it would
-/// become the folder, and what a repository put into it, links above all, would be taken for ours.
+/// Refuses anything in the place where the folder is made first, unless a run that was cut short left it. It
+/// would become the folder, and things that a repository put into it, especially links, would count as
+/// Plumb's.
 fn refuse_strange(folder: &Path, staged: &Path) -> Result<(), StoreError> {
     match is_left_over(staged) {
         Ok(true) => return Ok(()),
-        // Another run was faster, and what was looked at is the folder by now.
+        // Another run was faster, and the folder has its final name by now.
         _ if folder.is_dir() => return Ok(()),
         Ok(false) => {}
         Err(error) => return Err(file_failed("look at", staged, error)),
@@ -69,7 +70,7 @@ fn refuse_strange(folder: &Path, staged: &Path) -> Result<(), StoreError> {
     Err(StoreError::suspicious(what, help))
 }
 
-/// Returns true if nothing is there but what [`make`] leaves when it is cut short.
+/// Returns true if there is nothing but the parts that [`make`] leaves when it is cut short.
 fn is_left_over(staged: &Path) -> std::io::Result<bool> {
     let look = || -> std::io::Result<bool> {
         if !staged.symlink_metadata()?.is_dir() {
@@ -90,8 +91,8 @@ fn is_left_over(staged: &Path) -> std::io::Result<bool> {
     }
 }
 
-/// Makes the folder with one for backups in it, in one step: a folder that holds nothing is never
-/// one that a run has left, wherever that was cut short.
+/// Makes the folder together with the folder for backups, in one step. So an empty folder was never left by a
+/// run, wherever that was cut short.
 fn make(folder: &Path) -> std::io::Result<()> {
     let staged = staged(folder);
     let make = |path: &Path| match DirBuilder::new().mode(0o700).create(path) {
@@ -103,7 +104,7 @@ fn make(folder: &Path) -> std::io::Result<()> {
         .and_then(|()| File::open(&staged)?.sync_all())
         .and_then(|()| std::fs::rename(&staged, folder));
     match made {
-        // Another run was faster, and perhaps gave its name to what both have made.
+        // Another run was faster, and may have renamed the folder that both made.
         Err(_) if folder.is_dir() => {
             std::fs::remove_dir(staged.join("backups")).ok();
             std::fs::remove_dir(&staged).ok();
@@ -113,8 +114,8 @@ fn make(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Refuses a folder in which nothing at all stands, and a link that leads astray: both are what is
-/// left where a state was that is not mounted, or not copied, and neither is a first run.
+/// Refuses an empty folder, and a link that leads to no state. Both remain if the place of a state is not
+/// mounted, or was not copied; neither means a first run.
 pub(super) fn refuse_hollow(files: &Files) -> Result<(), StoreError> {
     let folder = &files.folder;
     refuse_astray(folder)?;
@@ -131,8 +132,8 @@ pub(super) fn refuse_hollow(files: &Files) -> Result<(), StoreError> {
     Err(StoreError::Missing { what: format!("{} exists and is empty", folder.display()), help })
 }
 
-/// Refuses links in the place of what Plumb makes in the folder: it makes none, and through one that a
-/// repository brought, files elsewhere would be read, written over and sealed.
+/// Refuses links in place of the files that Plumb makes in the folder. Plumb makes no links, and through one
+/// from a repository, files elsewhere would be read, overwritten and sealed.
 pub(super) fn refuse_links(files: &Files) -> Result<(), StoreError> {
     let names = [files.lock(), files.state(), files.journal(), files.moved(), files.backups()];
     let Some(link) = names.into_iter().find(|path| path.is_symlink()) else { return Ok(()) };
@@ -143,9 +144,9 @@ pub(super) fn refuse_links(files: &Files) -> Result<(), StoreError> {
     ))
 }
 
-/// Refuses a folder that is a link, unless it leads to where a state is, or where somebody has made
-/// room for one: a link that leads nowhere is what is left of something that is not mounted, and one
-/// that a repository brought may lead to a folder of any kind, whose files would be taken for ours.
+/// Refuses a folder that is a link, unless it leads to a state, or to a place that a person prepared for one.
+/// A link that leads nowhere remains if something is not mounted. A link from a repository may lead to any
+/// folder, whose files would count as Plumb's.
 pub fn refuse_astray(folder: &Path) -> Result<(), StoreError> {
     let is_plumbs = ["state.json", "backups"].iter().any(|name| folder.join(name).exists());
     if !folder.is_symlink() || is_plumbs {
@@ -169,13 +170,13 @@ pub fn refuse_astray(folder: &Path) -> Result<(), StoreError> {
     Err(StoreError::Missing { what, help })
 }
 
-/// Returns the target of a link, for people.
+/// Returns the target of a link, for messages.
 fn target(link: &Path) -> PathBuf {
     std::fs::read_link(link).unwrap_or_default()
 }
 
-/// Tries, under the lock, what a save will do: a run that can make objects and cannot save that it
-/// did is refused before it makes any.
+/// Tests, under the lock, the operations of a save. So a run that could make objects and then not save that
+/// it did is refused before it makes any.
 pub(super) fn probe(files: &Files) -> Result<(), StoreError> {
     let probes = [files.state(), files.journal(), files.backups().join("probe")];
     for probe in probes.map(|path| path.with_added_extension("tmp")) {
@@ -184,7 +185,7 @@ pub(super) fn probe(files: &Files) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Makes a file and removes it. A left-over of that name goes as well.
+/// Makes a file and removes it. A left-over file with that name is removed, too.
 fn try_out(path: &Path) -> std::io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
@@ -194,7 +195,7 @@ fn try_out(path: &Path) -> std::io::Result<()> {
     std::fs::remove_file(path)
 }
 
-/// Refuses a folder of another user, or one that everybody can write: its content makes Plumb delete things.
+/// Refuses a folder of another user, or one that everybody can write: its content makes Plumb delete objects.
 fn refuse_foreign(folder: &Path) -> Result<(), StoreError> {
     let metadata =
         folder.metadata().map_err(|error| file_failed("look at the folder", folder, error))?;

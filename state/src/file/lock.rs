@@ -1,8 +1,8 @@
-//! The lock file: the kernel's lock on it, and what its holders write into it.
+//! The lock file: the kernel's lock on it, and the text that its holders write into it.
 //!
-//! The first sector notes the last epoch and the newest snapshot that was seen here, the rest says
-//! who holds the lock. Both are hints that nothing waits for on the disk: the note is a lower
-//! bound, which shows that an older state was put back, and the holder is for messages.
+//! The first sector has a note with the last epoch and the newest snapshot that was seen here; the rest names
+//! the holder of the lock. Both are hints that no code syncs to the disk. The note is a lower bound, which
+//! shows that an older state was put back; the holder is for messages.
 
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
@@ -17,7 +17,7 @@ use crate::error::StoreError;
 use crate::frame::{NUMBER_MAX, SnapshotRef};
 use crate::holder::Holder;
 
-/// The note has one sector, so that it is written whole or not at all.
+/// The length of the note in bytes. It is one sector, so that it is written completely or not at all.
 const NOTE: usize = 512;
 const HOLDER: usize = 3584;
 
@@ -31,7 +31,7 @@ pub(super) struct Lock {
     pub(super) note: Note,
 }
 
-/// A note on the past of the store.
+/// A note about the past of the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Note {
     /// The epoch of the last holder.
@@ -42,7 +42,7 @@ pub(super) struct Note {
 }
 
 impl Note {
-    /// Returns true if its numbers can be counted up from.
+    /// Returns true if the numbers are small enough to be counted up.
     fn is_sane(&self) -> bool {
         let serial = self.seen.as_ref().map_or(0, |seen| seen.serial);
         self.epoch.max(serial) <= NUMBER_MAX
@@ -81,7 +81,8 @@ pub(super) fn attempt(files: &Files) -> Result<Attempt, StoreError> {
             Err(TryLockError::Error(error)) => return Err(file_failed("lock", &path, error)),
         }
         let identity = identity_of(&file).map_err(failed)?;
-        // Somebody may have removed the file between the two; then this lock is on nothing.
+        // A person may have removed the file between the two calls; then this lock is on no file of that
+        // name.
         if identity_at(&path) == Some(identity) {
             let note = read_note(&file)?.unwrap_or_default();
             return Ok(Attempt::Taken(Lock { file, path, identity, is_released: false, note }));
@@ -93,12 +94,13 @@ pub(super) fn attempt(files: &Files) -> Result<Attempt, StoreError> {
 pub(super) fn holder(path: &Path) -> Option<Holder> {
     disk::look(path).ok()??;
     let file = disk::nofollow().read(true).open(path).ok()?;
-    // Only where a holder did not sign off the lock is tried, because for that moment it is taken.
+    // The lock is tried only if a holder did not sign off, because for that moment the trial itself takes the
+    // lock.
     let holder = read_holder(&file)?;
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)).then_some(holder)
 }
 
-/// Reads the note of the last holder; none if there never was one.
+/// Reads the note of the last holder; returns none if there never was one.
 pub(super) fn note(path: &Path) -> Result<Option<Note>, StoreError> {
     if !matches!(disk::look(path), Ok(Some(_))) {
         return Ok(None);
@@ -114,7 +116,7 @@ fn read_note(file: &File) -> Result<Option<Note>, StoreError> {
     if text.is_empty() {
         return Ok(None);
     }
-    // A damaged note still says that there was one; what it said, the journal says as well.
+    // A damaged note still proves that there was one. The journal has the same facts.
     let note: Note = serde_json::from_str(&text).unwrap_or_default();
     Ok(Some(if note.is_sane() { note } else { Note::default() }))
 }
@@ -125,7 +127,7 @@ fn read_holder(file: &File) -> Option<Holder> {
     Some(holder.sanitised())
 }
 
-/// The text in a part of the file, without the padding.
+/// Returns the text in a part of the file, without the padding.
 fn read_text(file: &File, at: usize, size: usize) -> std::io::Result<String> {
     let mut bytes = vec![0; size];
     let mut read = 0;
@@ -135,7 +137,7 @@ fn read_text(file: &File, at: usize, size: usize) -> std::io::Result<String> {
             count => read += count,
         }
     }
-    // Most of it is padding, which is no text yet.
+    // Most of it is padding, which may not be valid text.
     let end = bytes[..read].iter().rposition(|byte| !b" \n\0".contains(byte));
     let text = String::from_utf8_lossy(&bytes[..end.map_or(0, |end| end + 1)]);
     Ok(text.trim_start_matches([' ', '\n', '\0']).to_owned())
@@ -144,7 +146,7 @@ fn read_text(file: &File, at: usize, size: usize) -> std::io::Result<String> {
 fn write_text(file: &File, at: usize, size: usize, text: &str) -> std::io::Result<()> {
     let mut bytes = vec![b' '; size];
     bytes[size - 1] = b'\n';
-    // A text that is too long is left out, not cut: a part of it would say something else.
+    // A text that is too long is left out, because a truncated one would mean something else.
     if text.len() < size {
         bytes[..text.len()].copy_from_slice(text.as_bytes());
     }
@@ -152,12 +154,12 @@ fn write_text(file: &File, at: usize, size: usize, text: &str) -> std::io::Resul
 }
 
 impl Lock {
-    /// Says whether the file that is locked is still the one that others would lock.
+    /// Returns true if the locked file is still the one that others would lock.
     pub(super) fn is_in_place(&self) -> bool {
         identity_at(&self.path) == Some(self.identity)
     }
 
-    /// Notes who holds the lock from now on, under which epoch.
+    /// Writes the holder of the lock and its epoch.
     pub(super) fn sign_on(&mut self, holder: &Holder, epoch: u64) -> Result<(), StoreError> {
         self.note.epoch = epoch;
         let text = serde_json::to_string(&holder.sanitised()).unwrap_or_default();
@@ -166,7 +168,7 @@ impl Lock {
             .map_err(|error| file_failed("write", &self.path, error))
     }
 
-    /// Notes a snapshot that is durable. The note is a hint, so an error is none of anybody's.
+    /// Notes a durable snapshot. The note is a hint, so an error does not matter.
     pub(super) fn saw(&mut self, seen: SnapshotRef) {
         self.note.seen = Some(seen);
         self.write_note().ok();
@@ -177,7 +179,8 @@ impl Lock {
         self.note.seen.as_ref().is_some_and(|seen| seen.lineage != lineage)
     }
 
-    /// Forgets what was seen, durably: a state of another lineage is about to take its place.
+    /// Removes the seen snapshot from the note, durably, because a state of another lineage is about to
+    /// replace it.
     pub(super) fn forget(&mut self) -> Result<(), StoreError> {
         self.note.seen = None;
         self.write_note()
@@ -199,7 +202,7 @@ impl Lock {
         if std::mem::replace(&mut self.is_released, true) {
             return Ok(());
         }
-        // First the name, then the lock: behind it the name may be another holder's.
+        // The name is removed before the lock is released: afterwards it may be another holder's.
         write_text(&self.file, NOTE, HOLDER, "").ok();
         self.file.unlock()
     }

@@ -1,9 +1,9 @@
 //! The writes of a run that has locked a folder: no other code writes state and journal.
 //!
-//! Saving, in the order that a crash may cut anywhere: the new snapshot is written and synced under
-//! a temporary name, the old one gets a second name among the backups, the new one takes its name,
-//! the folder is synced, and only then the new journal takes the place of the old one. In between,
-//! the snapshot itself says which end of the journal is folded into it.
+//! A crash may end a save after any of its steps, so they have this order. The new snapshot is written and
+//! synced under a temporary name. The old one gets a second name among the backups. The new one gets its
+//! name. The folder is synced. Only then does the new journal replace the old one. In between, the snapshot
+//! itself says up to which frame the journal is folded into it.
 
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
@@ -31,24 +31,24 @@ pub(super) struct FileLog {
     pub(super) files: Files,
     pub(super) lock: Lock,
     epoch: u64,
-    /// None until a first run has made its state.
+    /// The open files; none until a first run has made its state.
     open: Option<OpenFiles>,
 }
 
-/// The files of a state, kept open: an inode in use is given to no other file.
+/// The files of a state, kept open, because no other file can then get the same inode.
 struct OpenFiles {
     state: File,
     journal: File,
 }
 
-/// A journal to go on behind.
+/// A journal to which frames are appended.
 pub(super) struct OpenJournal {
     file: File,
     pub(super) end: End,
     bytes: u64,
 }
 
-/// Reads the folder under the lock, and cleans up behind a run that was killed.
+/// Reads the folder under the lock, and cleans up after a run that was killed.
 pub(super) fn open(
     files: Files,
     lock: Lock,
@@ -85,17 +85,17 @@ pub(super) fn open(
 }
 
 impl FileLog {
-    /// The log of a folder of which nothing is believed yet.
+    /// Returns the log of a folder whose content is not known yet.
     pub(super) fn new(files: Files, lock: Lock, epoch: u64) -> Self {
         Self { files, lock, epoch, open: None }
     }
 
-    /// Goes on behind the whole frames that were found.
+    /// Continues after the whole frames that were found.
     ///
-    /// Frames behind the base are of a run that did not end. Nobody knows whether they are durable:
-    /// it may have been killed before its sync, or its sync failed, after which the kernel calls
-    /// the next one a success though the bytes are lost. A snapshot that is saved next counts on
-    /// them, so they are written anew. What is torn stays behind with the old file.
+    /// Frames after the base belong to a run that did not end. They may not be durable: the run may have been
+    /// killed before its sync, or its sync failed, after which the kernel reports the next sync as a success
+    /// although the bytes are lost. The next saved snapshot relies on them, so they are written again. A torn
+    /// end stays in the old file.
     pub(super) fn continue_journal(&self, found: FoundJournal) -> Result<OpenJournal, StoreError> {
         let FoundJournal { bytes: read, whole, end, bare } = found;
         let path = self.files.journal();
@@ -116,7 +116,7 @@ impl FileLog {
         Ok(OpenJournal { file, end, bytes })
     }
 
-    /// Begins a journal behind `after`, in place of what was there.
+    /// Begins a journal after `after`, which replaces the present one.
     pub(super) fn begin_journal(
         &self,
         base: &SnapshotRef,
@@ -127,14 +127,14 @@ impl FileLog {
         Ok(OpenJournal { file, end: frame.end, bytes: frame.bytes.len() as u64 })
     }
 
-    /// Writes a whole journal, in place of what was there.
+    /// Writes a whole journal, which replaces the present one.
     fn write_journal(&self, bytes: &[u8]) -> Result<File, StoreError> {
         let staged = self.files.stage(&self.files.journal(), bytes)?;
         lock_journal(&staged.file, &self.files)?;
         self.files.publish(staged)
     }
 
-    /// The file that this run believes to hold, and whose name is now another's or nobody's.
+    /// Returns a file that this run has locked and whose name another file, or none, has now.
     fn lost_file(&self) -> Option<PathBuf> {
         if !self.lock.is_in_place() {
             return Some(self.files.lock());
@@ -145,7 +145,8 @@ impl FileLog {
         files.into_iter().find(|(path, file)| is_lost(path, file)).map(|(path, _)| path)
     }
 
-    /// Makes the folder's own name durable: without it a power cut would make a first run of this.
+    /// Makes the folder's own name durable: without it, the state would look like a first run after a power
+    /// cut.
     fn sync_parent(&self) -> Result<(), StoreError> {
         let folder = &self.files.folder;
         let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -153,8 +154,8 @@ impl FileLog {
         self.files.disk.sync_folder(parent).map_err(|error| file_failed("sync", parent, error))
     }
 
-    /// Makes the names durable that were found. A run that was killed between a rename and its sync
-    /// left names that the next power cut would take away, and all that is written under them.
+    /// Makes the names durable that were found. A run that was killed between a rename and its sync left
+    /// names that the next power cut would undo, together with everything that is written under them.
     pub(super) fn sync_names(&self) -> Result<(), StoreError> {
         self.sync_parent()?;
         let folder = &self.files.folder;
@@ -165,13 +166,13 @@ impl FileLog {
         let Some(OpenFiles { journal, .. }) = &self.open else { return Ok(()) };
         let (disk, path) = (&self.files.disk, self.files.journal());
         disk.write(journal, &frame.bytes).map_err(|error| file_failed("write", &path, error))?;
-        // A sync that failed is never tried again: the kernel may have dropped what it could not
-        // write, and would call the second one a success.
+        // A sync that failed is never tried again: the kernel may have dropped the data that it could not
+        // write, and would report the second sync as a success.
         disk.sync(journal).map_err(|error| file_failed("sync", &path, error))
     }
 
-    /// Writes the first state. The journal comes first: alone it says nothing, while a state without one
-    /// has lost something.
+    /// Writes the first state. The journal comes first: a journal alone counts as nothing, but a state
+    /// without a journal looks damaged.
     fn write_first(&self, new: &EncodedSnapshot) -> Result<OpenFiles, StoreError> {
         self.sync_parent()?;
         let journal = self.write_journal(&new.base.bytes)?;
@@ -179,8 +180,8 @@ impl FileLog {
         Ok(OpenFiles { state, journal })
     }
 
-    /// Puts a snapshot and its journal in place of what is there. The snapshot says which end of
-    /// that journal is folded in, so a crash in between leaves the new state.
+    /// Replaces the stored data by a snapshot and its journal. The snapshot says up to which frame that
+    /// journal is folded in, so a crash in between leaves the new state.
     fn write_over(
         &self,
         new: &EncodedSnapshot,
@@ -198,10 +199,10 @@ impl FileLog {
     }
 }
 
-/// Locks the journal as well as the lock file: that one may be deleted by hand.
+/// Locks the journal in addition to the lock file, which a person may delete.
 ///
-/// Tries for a moment, because a process that a holder started has its files for an instant after
-/// the holder's end.
+/// Tries for a moment, because a process that a holder started keeps the holder's files for an instant after
+/// its end.
 pub(super) fn lock_journal(file: &File, files: &Files) -> Result<(), StoreError> {
     let until = Instant::now() + GRACE;
     loop {
@@ -236,7 +237,7 @@ impl FencedLog for FileLog {
 
     async fn append(&mut self, frame: &Frame) -> Result<(), StoreError> {
         blocking(|| self.write_frame(frame))?;
-        // Only while the file still bears its name do others see what was written.
+        // Others see the written data only if the file still has its name.
         self.check_lock()
     }
 

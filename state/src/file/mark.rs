@@ -1,4 +1,4 @@
-//! The file that says that the state of this folder is on the move: see [`crate::mark`].
+//! The file with the mark of a state that is moving: see [`crate::mark`].
 
 use std::io::ErrorKind;
 
@@ -6,15 +6,15 @@ use super::files::{Files, LARGEST, file_failed};
 use crate::error::StoreError;
 use crate::mark::Mark;
 
-/// The mark of the folder.
+/// Returns the mark of the folder; none if there is none.
 pub(super) fn read(files: &Files) -> Result<Option<Mark>, StoreError> {
     let path = files.moved();
     let bytes = files.disk.read(&path, LARGEST).map_err(|e| file_failed("read", &path, e))?;
     Ok(bytes.map(|bytes| Mark::parse(&String::from_utf8_lossy(&bytes))))
 }
 
-/// Marks the folder, or takes its mark away, durably: one that a power cut brings back, or takes
-/// away, would send everybody to a place that does not count.
+/// Marks the folder, or removes its mark, durably. If a power cut undid that, runs would use a location that
+/// does not count.
 pub(super) fn write(files: &Files, mark: Option<&Mark>) -> Result<(), StoreError> {
     let path = files.moved();
     if let Some(mark) = mark {
@@ -25,7 +25,8 @@ pub(super) fn write(files: &Files, mark: Option<&Mark>) -> Result<(), StoreError
         Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(file_failed("remove", &path, error))
         }
-        // Also where nothing is: whoever removed it may have been killed before it was durable.
+        // The folder is synced even if there is no file: a run that removed it may have been killed before
+        // that was durable.
         _ => {
             let folder = &files.folder;
             files.disk.sync_folder(folder).map_err(|error| file_failed("sync", folder, error))

@@ -9,13 +9,12 @@
 //! .gitignore            so that none of this is committed
 //! ```
 //!
-//! Liveness comes from the kernel: a lock dies with its holder, so none is ever stale. The journal
-//! is locked as well as the lock file: as long as a holder lives, nobody else can write, even if a
-//! person deletes the lock file. A holder whose lock or journal is no longer the file of that name
-//! is fenced.
+//! The kernel decides who is alive: a lock dies with its holder, so no lock is ever stale. The journal is
+//! locked in addition to the lock file: as long as a holder lives, no other run can write, even if a person
+//! deletes the lock file. A holder is fenced if its lock or its journal is no longer the file of that name.
 //!
-//! The folder may be a link to where it is; what is in it is none: see `folder`. Other things of the
-//! folder, such as the service's data, are not looked at.
+//! The folder may be a link to its real place, but the files in it must be no links: see `folder`. Other
+//! things in the folder, such as the service's data, are ignored.
 
 mod backups;
 mod files;
@@ -49,7 +48,7 @@ use crate::store::{Loaded, LockedStore, Store, Version};
 
 /// The pause between two attempts to take the lock.
 const POLL: Duration = Duration::from_millis(50);
-/// Even who does not want to wait waits this long, because `load` may be looking at the lock.
+/// The shortest wait for the lock, even with a `wait` of zero, because `load` may be testing the lock.
 const GRACE: Duration = Duration::from_millis(100);
 
 /// A store in a folder.
@@ -59,17 +58,17 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// The store in `folder`, which need not exist. Nothing is read or made yet.
+    /// Returns the store in `folder`, which need not exist. Nothing is read or made yet.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self::on(Arc::new(RealDisk), folder)
     }
 
-    /// The same on another disk, for tests.
+    /// Returns the store on another disk, for tests.
     pub fn on(disk: Arc<dyn Disk>, folder: impl Into<PathBuf>) -> Self {
         Self { files: Files { folder: folder.into(), disk, cipher: Cipher::off() } }
     }
 
-    /// With a key: what it writes is sealed, and what it reads may be.
+    /// Sets a key: the store seals the data that it writes, and opens sealed data.
     #[must_use]
     pub fn sealed(mut self, cipher: Cipher) -> Self {
         self.files.cipher = cipher;

@@ -1,10 +1,10 @@
-//! Reads the folder: decides which combinations of files are a state, which are none yet, and which
-//! are neither.
+//! The reader of the folder: it decides which combinations of files are a state, which are no state yet, and
+//! which are damaged.
 //!
-//! [`judge`] decides that from bytes alone. A journal belongs to a snapshot when its base names it.
-//! A journal that ends exactly where the snapshot says that it was folded in is the one that a
-//! crash left behind between saving and starting the next; its records count no more. Nothing else
-//! is believed.
+//! [`judge`] decides that from bytes alone. A journal belongs to a snapshot if its base names the snapshot. A
+//! journal that ends exactly at the frame up to which the snapshot has folded it in was left by a crash
+//! between the save and the start of the next journal; its records do not count any more. Every other
+//! combination is refused.
 
 use engine::state::Snapshot;
 
@@ -16,29 +16,29 @@ use crate::format::{self, Header, Unreadable};
 use crate::frame::{self, Damage, End, Journal, SnapshotRef};
 use crate::store::Loaded;
 
-/// The number of times that files which change while they are read are read again.
+/// The number of times that files are read again if they change during the read.
 const ATTEMPTS: u32 = 50;
 
 /// A state that was found.
 pub(super) struct Found {
     pub(super) loaded: Loaded,
     pub(super) header: Header,
-    /// The journal that goes on; none if it is folded into the snapshot already.
+    /// The journal that continues; none if it is folded into the snapshot already.
     pub(super) journal: Option<FoundJournal>,
 }
 
 /// A journal as it was read.
 pub(super) struct FoundJournal {
     pub(super) bytes: Vec<u8>,
-    /// The length of the whole frames. The bytes behind are torn.
+    /// The length of the whole frames, in bytes. The bytes after them are torn.
     pub(super) whole: usize,
     pub(super) end: End,
-    /// True if it consists of its base only, which was durable before it had its name.
+    /// True if the journal consists only of its base, which was durable before it had its name.
     pub(super) bare: bool,
 }
 
 impl FoundJournal {
-    /// A journal that was read from these bytes.
+    /// Returns a journal that was read from these bytes.
     pub(super) fn new(read: &Journal, bytes: Vec<u8>) -> Self {
         let Journal { start, end, whole, .. } = *read;
         let bare = end.lsn == start.lsn + 1 && whole == bytes.len();
@@ -46,13 +46,13 @@ impl FoundJournal {
     }
 }
 
-/// Reads the folder as of one moment. None is a first run.
+/// Reads the folder as of one moment. None means a first run.
 pub(super) fn read(files: &Files) -> Result<Option<Found>, StoreError> {
     let (state, journal) = (files.state(), files.journal());
     for _ in 0..ATTEMPTS {
-        // The note is read first, so that it is not of a later snapshot than the one that is read.
+        // The note is read first, so that its snapshot is not later than the one that is read.
         let note = lock::note(&files.lock())?.unwrap_or_default();
-        // So are the backups: each was the state before the one that is read.
+        // The backups are read before, too: each was the state before the one that is read.
         let past = Past { note, newest_backup: backups::serials(files).last().copied() };
         let before = identity_at(&state);
         let read =
@@ -103,7 +103,7 @@ fn judge(
     fit(files, header, snapshot, read, journal).map(Some)
 }
 
-/// Refuses a folder without a state that has had one.
+/// Refuses a folder without a state in which there was a state earlier.
 fn judge_missing(files: &Files, past: &Past, journal: Option<&[u8]>) -> Result<(), StoreError> {
     let (state, journal_path) = (files.state(), files.journal());
     let (state, journal_path) = (state.display(), journal_path.display());
@@ -111,7 +111,7 @@ fn judge_missing(files: &Files, past: &Past, journal: Option<&[u8]>) -> Result<(
     if let Some(Ok(Journal { records, .. })) = &journal
         && !records.is_empty()
     {
-        // They may be all that is known of objects, and nothing but force puts them away.
+        // These records may be all that is known of objects, and only force removes them.
         let count = records.len();
         return Err(files.suspicious(format!(
             "{state} is missing, but {journal_path} has records that follow it ({count})"
@@ -123,7 +123,7 @@ fn judge_missing(files: &Files, past: &Past, journal: Option<&[u8]>) -> Result<(
     }
 }
 
-/// Returns the trace that proves an earlier state, in words.
+/// Returns a description of the trace that proves an earlier state.
 fn earlier_state(
     files: &Files,
     past: &Past,
@@ -135,7 +135,7 @@ fn earlier_state(
     if let Some(serial) = past.newest_backup {
         return Some(format!("there is a backup of serial {serial}"));
     }
-    // A first run that was killed at once leaves a journal without a record behind, and no more.
+    // A first run that was killed at once leaves a journal without records, and nothing else.
     let unborn = |journal: &Result<Journal, Damage>| {
         journal.as_ref().is_ok_and(|journal| journal.base.serial == 0 && journal.end.lsn == 1)
     };
@@ -149,7 +149,7 @@ fn check_past(files: &Files, past: &Past, header: &Header) -> Result<(), StoreEr
     let path = files.state();
     let path = path.display();
     let serial = header.serial;
-    // A crash in the middle of a save leaves a backup of the same serial, and none of a later one.
+    // A crash during a save leaves a backup with the same serial, and none with a later one.
     if let Some(newest) = past.newest_backup.filter(|newest| *newest > serial) {
         return Err(files.suspicious(format!(
             "{path} is older than it should be: it has serial {serial}, and there is a backup of serial \
@@ -173,7 +173,7 @@ fn fit(
     let Journal { base, end, .. } = &journal;
     let checkpoint = header.checkpoint;
     let follows = header.is_followed_by(&journal);
-    // Also of another lineage, where a person put this one in its place: the chain proves it.
+    // The lineage may differ if a person put this state in place of another one: the chain proves that.
     let folded =
         base.serial < header.serial && (end.lsn, end.chain) == (checkpoint.lsn, checkpoint.chain);
     if !follows && !folded {

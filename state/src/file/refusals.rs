@@ -1,16 +1,16 @@
-//! The errors of a folder whose files are not a state, with the way back to one.
+//! The errors of a folder whose files are not a state, with the way to restore one.
 
 use super::backups;
 use super::files::Files;
 use crate::error::StoreError;
 
 impl Files {
-    /// Refuses with the way back to the newest backup, which goes over what is there.
+    /// Returns the error with the command that restores the newest backup over the present files.
     pub(super) fn suspicious(&self, what: impl Into<String>) -> StoreError {
         StoreError::suspicious(what, self.way_back("plumb state push --force"))
     }
 
-    /// Refuses a journal beside a state that is whole, which is newer than every backup.
+    /// Returns the error of a bad journal beside a good state, which is newer than every backup.
     pub(super) fn without_journal(&self, what: impl Into<String>) -> StoreError {
         let help = format!(
             "nothing was changed; restore {} if you can; otherwise `plumb state push --force {}` \
@@ -22,7 +22,7 @@ impl Files {
         StoreError::suspicious(what, help)
     }
 
-    /// Refuses because there is nothing, with the same way back.
+    /// Returns the error of a missing state, with the same command.
     pub(super) fn missing(&self, what: impl Into<String>) -> StoreError {
         StoreError::Missing { what: what.into(), help: self.way_back("plumb state push") }
     }

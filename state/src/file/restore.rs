@@ -1,9 +1,9 @@
-//! A snapshot put in place by hand, over whatever is there: see [`crate::Store::restore`].
+//! The restoration of a snapshot by a person, over whatever is stored: see [`crate::Store::restore`].
 //!
-//! It is written as a save is: the new snapshot names the end of the journal that is there, so that
-//! a crash between the two leaves the one or the other. Where no journal is there that can be read,
-//! one without records is put there first: beside what was there it is as wrong as what it
-//! replaces, and beside nothing it is nothing.
+//! It has the order of a save: the new snapshot names the end of the present journal, so that a crash between
+//! the two writes leaves the old or the new state. If there is no readable journal, one without records is
+//! written first: beside the present files it is as wrong as the one that it replaces, and in an empty folder
+//! it counts as nothing.
 
 use engine::state::Snapshot;
 
@@ -20,7 +20,7 @@ use crate::frame::{self, End, SnapshotRef};
 use crate::holder::Holder;
 use crate::store::Version;
 
-/// The content that is replaced, as far as it can be read.
+/// The content that is replaced, as far as it is readable.
 struct Existing {
     header: Option<Header>,
     snapshot: Option<Snapshot>,
@@ -69,20 +69,20 @@ fn read_journal(files: &Files, bytes: Vec<u8>) -> Option<(SnapshotRef, FoundJour
     Some((journal.base, found))
 }
 
-/// Puts a snapshot in place of whatever is existing.
+/// Replaces the existing content by a snapshot.
 pub(super) async fn restore(
     files: Files,
     lock: Lock,
     holder: &Holder,
     snapshot: &Snapshot,
 ) -> Result<Version, StoreError> {
-    // The journal that was there stays open, and so locked, until the new one has its name.
+    // The present journal stays open, and so locked, until the new one has its name.
     let (log, snapshot, journal) = blocking(|| prepare(files, lock, holder, snapshot))?;
     fenced_log::restore(log, &snapshot, journal.end).await
 }
 
-/// Makes the folder ready: the log to write to, the snapshot under its new serial, and the journal
-/// that it is to stand behind.
+/// Prepares the folder; returns the log, the snapshot with its new serial, and the journal that the snapshot
+/// follows.
 fn prepare(
     files: Files,
     lock: Lock,
@@ -91,7 +91,7 @@ fn prepare(
 ) -> Result<(FileLog, Snapshot, OpenJournal), StoreError> {
     folder::hide(&files)?;
     let existing = Existing::look(&files, &lock);
-    // Serial 0 is for states that were never saved: a journal that follows it can stand alone.
+    // Serial 0 is for states that were never saved: a journal that follows it may stand alone.
     let least = if existing.is_nothing { 1 } else { 2 };
     let serial = (existing.highest_serial.max(snapshot.serial) + 1).max(least);
     let snapshot = Snapshot { serial, ..snapshot.clone() };
@@ -107,8 +107,8 @@ fn prepare(
     Ok((log, snapshot, journal))
 }
 
-/// Keeps what is there, and says behind which journal the snapshot is to stand. That is locked
-/// until it is let go: whoever deleted the lock file has not ended the run that writes the journal.
+/// Keeps the present files; returns the journal that the snapshot follows. That journal is locked until it is
+/// dropped: deleting the lock file does not end a run that writes the journal.
 fn prepare_journal(
     log: &mut FileLog,
     holder: &Holder,
@@ -125,7 +125,7 @@ fn prepare_journal(
     }
     log.lock.sign_on(holder, log.epoch())?;
     backups::set_aside(&log.files, snapshot.serial - 1);
-    // What can be read is a backup like every other: the newest, and listed as one.
+    // A readable snapshot becomes an ordinary backup: the newest one, and listed as one.
     if let Some(replaced) = replaced {
         backups::keep(&log.files, replaced.serial).ok();
     }

@@ -1,4 +1,4 @@
-//! The lines of a snapshot that are entries, shared among threads when there are many.
+//! The lines of a snapshot with the entries, shared among threads if there are many.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -10,10 +10,10 @@ use engine::state::Entry;
 
 use crate::json;
 
-/// Below this many a thread costs more than it saves.
+/// With fewer entries, a thread costs more than it saves.
 const ENTRIES_PER_THREAD: usize = 2000;
 const BYTES_PER_THREAD: usize = 1 << 20;
-/// More threads only wait for memory.
+/// The most threads; more would only wait for memory.
 const THREADS: usize = 8;
 
 type Line = (Address, Entry);
@@ -47,17 +47,17 @@ pub(super) fn read(bytes: &[u8]) -> Result<BTreeMap<Address, Entry>, serde_json:
         lines.map(serde_json::from_slice::<Line>).collect::<Result<Vec<Line>, _>>()
     });
     let shares = read.into_iter().collect::<Result<Vec<Vec<Line>>, _>>()?;
-    // Built at once from what is in order already, which is faster than line by line.
+    // The map is built at once from sorted entries, which is faster than line by line.
     Ok(shares.into_iter().flatten().collect())
 }
 
-/// Returns the share of each thread.
+/// Returns the number of items for each thread.
 fn share(whole: usize, least: usize) -> usize {
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
     whole.div_ceil(threads).max(least)
 }
 
-/// Cuts into pieces of about `size`, at ends of lines.
+/// Cuts into pieces of about `size` bytes, at ends of lines.
 fn split(mut bytes: &[u8], size: usize) -> Vec<&[u8]> {
     let mut pieces = Vec::new();
     while bytes.len() > size {
@@ -72,8 +72,8 @@ fn split(mut bytes: &[u8], size: usize) -> Vec<&[u8]> {
     pieces
 }
 
-/// Works on each share, in a thread of its own but for the last, and for those that the system gives no thread for.
-/// The results are in order.
+/// Works on each share in a thread of its own, except the last one, and those for which the system gives no
+/// thread. The results are in order.
 fn among_threads<S: Send, T: Send>(shares: Vec<S>, work: impl Fn(S) -> T + Sync) -> Vec<T> {
     let shares: Vec<_> = shares.into_iter().map(|share| Mutex::new(Some(share))).collect();
     let work = |share: &Mutex<Option<S>>| {

@@ -1,8 +1,8 @@
-//! A journal that is kept frame by frame, each in a row or an object of its own.
+//! A journal that is stored frame by frame, each in its own row or object.
 //!
-//! Such a place stores a frame whole or not at all, so nothing is torn here: whatever is cut or
-//! missing is damage. A base in the middle is where a snapshot was saved: what stands before it is
-//! folded in and only waits for being cleared away.
+//! Such a place stores a frame completely or not at all, so no frame is torn here: a truncated or missing
+//! frame is damage. A base in the middle marks the save of a snapshot: the frames before it are folded in,
+//! and only wait to be removed.
 
 use engine::journal::Record;
 
@@ -22,17 +22,16 @@ struct Piece {
     end: End,
 }
 
-/// A journal that was put together.
+/// A journal that was assembled from frames.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Assembled {
     /// The journal from its last base on.
     pub(crate) journal: Journal,
-    /// The numbers of the frames that are the first of their epoch.
+    /// The numbers of the first frames of their epochs.
     pub(crate) epoch_starts: Vec<u64>,
 }
 
-/// Puts frames together, of which each has the number that it is stored under. None where there is
-/// no base.
+/// Assembles frames, each with the number under which it is stored. Returns none if there is no base.
 pub(crate) fn assemble<'a>(
     frames: impl IntoIterator<Item = (u64, &'a [u8])>,
     cipher: &Cipher,
@@ -52,7 +51,8 @@ pub(crate) fn assemble<'a>(
     Ok(state.map(|state| Assembled { epoch_starts, ..state }))
 }
 
-/// Returns the error of the first frame that cannot be opened because the key is missing or another one.
+/// Returns the error of the first frame that cannot be opened because the key is missing or wrong; none if
+/// all can be opened.
 #[cfg_attr(not(feature = "object-store"), allow(dead_code))]
 pub(crate) fn lacking_key<'a>(
     frames: impl IntoIterator<Item = &'a [u8]>,
@@ -66,7 +66,7 @@ pub(crate) fn lacking_key<'a>(
     errors.find(|error| matches!(error, CipherError::NoKey | CipherError::OtherKey))
 }
 
-/// The place behind a frame, if the bytes are one.
+/// Returns the position after a frame; none if the bytes are no frame.
 #[cfg_attr(not(feature = "object-store"), allow(dead_code))]
 pub(crate) fn end(bytes: &[u8]) -> Option<End> {
     let frame = next(bytes, 0).ok().flatten()?;
@@ -89,7 +89,8 @@ fn open(number: u64, bytes: &[u8], last: Option<End>, cipher: &Cipher) -> Result
     Ok(Piece { content: content(&frame, cipher)?, prev: frame.prev, end: frame.end })
 }
 
-/// A base is an object, and records are a list: its first byte tells which.
+/// Returns the content of a frame. A base is a JSON object, and records are a list, so the first byte
+/// distinguishes them.
 fn content(frame: &FrameView<'_>, cipher: &Cipher) -> Result<Content, Damage> {
     let plain = cipher
         .open(frame.context, frame.payload)
@@ -116,7 +117,7 @@ fn add(state: Option<Assembled>, piece: Piece, bytes: usize) -> Result<Option<As
             let journal = Journal { base, start, records: Vec::new(), end, whole: bytes };
             Ok(Some(Assembled { journal, epoch_starts: Vec::new() }))
         }
-        // What stands before the first base belongs to a journal that was cleared away.
+        // Frames before the first base belong to a journal that was removed.
         (Content::Records(_), None) => Ok(None),
         (Content::Records(mut records), Some(mut state)) => {
             state.journal.records.append(&mut records);
@@ -137,7 +138,7 @@ mod tests {
         SnapshotRef { lineage: "l".to_owned(), serial, digest: format!("d{serial}") }
     }
 
-    /// Base, three appends of two epochs, a base, one append.
+    /// Returns a base, three appends of two epochs, a base, and one append.
     fn journal() -> Vec<(u64, Vec<u8>)> {
         let (first, end) = encode_base(&base(0), End::default(), 1).unwrap();
         let (a, end) = encode_records(&records(0..2), end, 1).unwrap();
@@ -161,7 +162,7 @@ mod tests {
         let found = put_together(&frames).unwrap().unwrap();
         assert_eq!((found.journal.base.serial, found.journal.records), (1, records(3..4)));
         assert_eq!((found.journal.start.lsn, found.journal.end.lsn), (4, 6));
-        // The frames before the base may be gone, all of them or some.
+        // All or some of the frames before the base may be gone.
         for from in 1..5 {
             let found = put_together(&frames[from..]).unwrap().unwrap();
             assert_eq!(found.journal.end.lsn, 6);

@@ -38,7 +38,8 @@ fn base() -> SnapshotRef {
     SnapshotRef { lineage: "l".to_owned(), serial: 3, digest: "d".to_owned() }
 }
 
-/// A journal behind the frame 10, with one append of each length, and where its frames end.
+/// Returns a journal after the frame 10, with one append of each length, and the positions of the ends of its
+/// frames.
 fn journal(appends: &[u64]) -> (Vec<u8>, Vec<usize>) {
     let start = End { lsn: 10, chain: [9; 16], epoch: 4 };
     let (mut bytes, mut end) = encode_base(&base(), start, 5).unwrap();
@@ -135,7 +136,7 @@ fn a_hole_before_a_whole_frame_is_damage() {
         assert_eq!(damage.at, from);
         assert_eq!(damage.what, format!("it is cut off there, and goes on at byte {to}"));
     }
-    // The same without the bytes: the length of a frame then reaches over its successor.
+    // The bytes are removed here: the length of a frame then includes its successor.
     let cut = [&bytes[..ends[1] + 100], &bytes[ends[2]..]].concat();
     assert_eq!(read(&cut).unwrap_err().at, ends[1]);
 }
@@ -196,7 +197,7 @@ proptest::proptest! {
         let at = at.min(journal.len());
         journal.splice(at..at, bytes);
         if let Ok(read) = read(&journal) {
-            // Whatever was put in, nothing but what was written is read, and from its beginning.
+            // Whatever was inserted, only records that were written are read, from the first one on.
             proptest::prop_assert!(records(0..4).starts_with(&read.records));
         }
     }

@@ -1,7 +1,7 @@
-//! The HTTP client under the object stores' clients: what carries credentials goes to the host that
-//! was asked for, and nowhere else. It follows no redirect, sends no referer and uses no proxy of the
-//! environment, as the provider does (`docs/state.md`). And it does not wait for ever: a connection
-//! that went silent is given up, and another one made.
+//! The HTTP client of the object stores' clients. A request with credentials goes to the host that was asked
+//! for, and to no other. The client follows no redirect, sends no referer and uses no proxy of the
+//! environment, as the provider does (`docs/state.md`). Its waits are bounded: a silent connection is given
+//! up, and replaced by a new one.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use object_store::{ClientOptions, Error};
 
 /// The longest silence of a service after a small request.
 const SILENCE: Duration = Duration::from_secs(10);
-/// The longest time of a request in all.
+/// The longest time of a whole request.
 const TOTAL: Duration = Duration::from_mins(2);
-/// The size from which on the time to send a request is no silence of the service.
+/// The largest small request, in bytes. With a larger one, the time to send it does not count as silence.
 const LITTLE: usize = 256 * 1024;
 
 /// Makes the clients. See the module.
@@ -32,8 +32,8 @@ impl HttpConnector for Connector {
     }
 }
 
-/// Five seconds, or fewer where the client asks for that: whether a machine has an account of its own
-/// is asked of an address at which nobody else answers.
+/// Returns the timeout for connecting: five seconds, or less if the client asks for that. The client asks a
+/// special address if the machine has its own account; on most machines nothing answers there.
 fn connect_timeout(options: &ClientOptions) -> Duration {
     let given = options.get_config_value(&ClientConfigKey::ConnectTimeout);
     let seconds = given.and_then(|text| text.strip_suffix('s')?.parse().ok());
@@ -49,14 +49,14 @@ fn build(
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
         .no_proxy()
-        // What is sent again, and when, the store's client decides.
+        // The store's client decides about repetitions.
         .retry(reqwest::retry::never())
         .https_only(!is_plain)
         .user_agent(concat!("plumb/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(connect)
         .timeout(TOTAL)
         .read_timeout(silence)
-        // Below the idle time of common servers: fewer requests meet a closing connection.
+        // This is below the idle time of common servers, so fewer requests meet a closing connection.
         .pool_idle_timeout(Duration::from_secs(20))
         .tcp_nodelay(true)
         .build()

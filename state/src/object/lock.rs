@@ -1,9 +1,9 @@
-//! The lock object: who is at it, under which epoch, and what was seen here.
+//! The lock object: its holder, the holder's epoch, and the newest snapshot that was seen here.
 //!
-//! A holder writes it anew every third of its lifetime. Whoever wants it from a holder that is gone
-//! must see it unchanged for one and a half lifetimes, on a clock of its own: no two clocks are
-//! compared. That a holder is merely slow then costs it its run and nothing else: the journal does
-//! not take its frames any more.
+//! A holder writes it again every third of its lifetime. A run that wants the lock of a dead holder must see
+//! the object unchanged for one and a half lifetimes, by its own clock: clocks of two machines are never
+//! compared. If the holder is alive and only slow, it loses its run and nothing else, because the journal
+//! does not accept its frames any more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,29 +24,29 @@ use crate::holder::Holder;
 use crate::mark::Mark;
 
 const NAME: &str = "lock";
-/// The longest time that a probe is repeated for. Nothing is lost by giving up.
+/// The longest time in which a probe is repeated. Giving up loses nothing.
 const PROBE_PATIENCE: Duration = Duration::from_secs(10);
-/// The longest wait for a beat that is on its way, before the lock is released nevertheless.
+/// The longest wait for a running heartbeat before the lock is released all the same.
 const BEAT_END: Duration = Duration::from_secs(5);
-/// The longest that a lifetime read from a lock may be.
+/// The longest lifetime that is accepted from a lock object.
 const TTL_MAX: Duration = Duration::from_hours(1);
 
 /// The content of the lock object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Body {
     pub(super) epoch: u64,
-    /// Random with each write, so that no two bodies are equal.
+    /// A random text for each write, so that no two bodies are equal.
     write: String,
     ttl_ms: u64,
-    /// None when nobody holds it.
+    /// The holder; none if there is none.
     pub(super) holder: Option<Holder>,
-    /// The number of the frame that the journal begins with; 0 before the first.
+    /// The number of the journal's first frame; 0 before the first.
     pub(super) base: u64,
     /// A lower bound of the last frame's number.
     pub(super) lsn: u64,
     /// The newest snapshot that was seen.
     pub(super) seen: Option<SnapshotRef>,
-    /// The text of a mark.
+    /// The text of the mark; none if there is none.
     pub(super) moved: Option<String>,
 }
 
@@ -60,7 +60,7 @@ impl Body {
         Duration::from_millis(self.ttl_ms.max(1)).min(TTL_MAX)
     }
 
-    /// Returns true if its numbers can be counted up from.
+    /// Returns true if the numbers are small enough to be counted up.
     fn is_sane(&self) -> bool {
         let serial = self.seen.as_ref().map_or(0, |seen| seen.serial);
         [self.epoch, self.base, self.lsn, serial].iter().all(|number| *number <= NUMBER_MAX)
@@ -72,7 +72,7 @@ impl Body {
     }
 }
 
-/// Reads the lock object; none if there is none.
+/// Reads the lock object; returns none if there is none.
 pub(super) async fn read(objects: &Objects) -> Result<Option<(Body, UpdateVersion)>, StoreError> {
     let Some(Object { bytes, version }) = objects.get(NAME).await? else { return Ok(None) };
     let body: Option<Body> = serde_json::from_slice(&bytes).ok();
@@ -90,7 +90,7 @@ pub(super) fn holder(body: &Body) -> Option<Holder> {
     body.holder.as_ref().map(Holder::sanitised)
 }
 
-/// Takes the lock. Who is alive is waited for as long as `wait`; who is gone is waited out.
+/// Takes the lock. Waits up to `wait` for a live holder, and as long as necessary for a dead one.
 pub(super) async fn take(
     objects: &Objects,
     holder: &Holder,
@@ -127,8 +127,8 @@ pub(super) async fn take(
                 false
             }
             Some(_) => true,
-            // Whether it lives shows only in time. A process of its number on this machine is none:
-            // machines that are made alike have the same name and the same numbers.
+            // Only time shows that a holder is alive. A process with its number on this machine proves
+            // nothing: machines that are made alike have the same name and the same numbers.
             None => false,
         };
         if is_alive && Instant::now() >= until {
@@ -179,7 +179,7 @@ fn sign_on(body: &mut Body, holder: &Holder, ttl: Duration) {
     body.ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
 }
 
-/// A lock that this process holds, and keeps alive.
+/// A lock that this process holds and keeps alive.
 pub(super) struct Lock {
     inner: Arc<Inner>,
     beats: Option<JoinHandle<()>>,
@@ -194,7 +194,7 @@ struct Inner {
 struct Current {
     body: Body,
     version: UpdateVersion,
-    /// Before the last write that is known to have happened was sent.
+    /// The time just before the last write was sent that is known to have happened.
     confirmed: (Instant, SystemTime),
 }
 
@@ -209,7 +209,7 @@ impl Lock {
         let beats = tokio::spawn(async move {
             loop {
                 tokio::time::sleep(ttl / 3).await;
-                // What fails is tried again with the next beat; a lock that was lost is not.
+                // A failed heartbeat is tried again with the next one; a lost lock is not.
                 let beat = beating.update(|_| ()).await;
                 let is_lost = matches!(beat, Err(StoreError::Fenced(_)));
                 debug!(target: LOCK_LOG, is_ok = beat.is_ok(), is_lost, "lock renewed");
@@ -226,12 +226,12 @@ impl Lock {
         self.inner.current.lock().await.body.clone()
     }
 
-    /// Writes the lock object anew.
+    /// Writes the lock object again.
     pub(super) async fn update(&self, change: impl FnOnce(&mut Body)) -> Result<(), StoreError> {
         self.inner.update(change).await
     }
 
-    /// Makes sure that nobody took over. Where the last beat is not long ago, nobody can have.
+    /// Makes sure that no other run took over. If the last heartbeat is recent, none can have.
     pub(super) async fn confirm(&self) -> Result<(), StoreError> {
         let current = self.inner.current.lock().await;
         let (asked, at) = current.confirmed;
@@ -250,20 +250,20 @@ impl Lock {
         }
     }
 
-    /// Notes how far the journal goes; the next write of the lock object says it.
+    /// Records the end of the journal, which the next write of the lock object contains.
     pub(super) async fn note(&self, lsn: u64) {
         self.inner.current.lock().await.body.lsn = lsn;
     }
 
-    /// Lets go, so that the next one need not wait.
+    /// Releases the lock, so that the next run need not wait.
     pub(super) async fn release(&mut self) -> Result<(), StoreError> {
         let Some(beats) = self.beats.take() else { return Ok(()) };
-        // A beat that is on its way changes the version that the last word must name.
+        // A running heartbeat changes the version that the last write must name.
         let quiet = tokio::time::timeout(BEAT_END, self.inner.current.lock()).await;
         beats.abort();
         drop(quiet);
         match self.inner.update(|body| body.holder = None).await {
-            // It is another's by now; what was to be saved was saved.
+            // The lock belongs to another run by now; all data of this run is saved.
             Err(StoreError::Fenced(_)) => Ok(()),
             other => other,
         }
@@ -307,7 +307,7 @@ impl Inner {
     }
 }
 
-/// Finds out whether the store keeps conditions. Some take them, say nothing, and overwrite.
+/// Finds out if the store enforces conditions. Some stores accept them silently, and overwrite.
 async fn probe(objects: &Objects) -> Result<(), StoreError> {
     let name = format!("probe-{}", random()?);
     let objects = &Objects { patience: objects.patience.min(PROBE_PATIENCE), ..objects.clone() };
@@ -323,8 +323,9 @@ async fn probe(objects: &Objects) -> Result<(), StoreError> {
     })
 }
 
-/// Returns the write that happened although a condition forbade it. An answer that says neither that a write happened
-/// nor that its condition did not hold is asked for again: nothing may be taken for kept by it.
+/// Returns the write that happened although a condition forbade it; none if there is none. An answer that
+/// shows neither that a write happened nor that its condition failed is asked for again, because it proves
+/// nothing.
 async fn try_probe(objects: &Objects, name: &str) -> Result<Option<&'static str>, StoreError> {
     const IF_ABSENT: &str = "an object that had to be absent was overwritten";
     const IF_SAME: &str = "an object that had to be unchanged was overwritten";
@@ -337,8 +338,8 @@ async fn try_probe(objects: &Objects, name: &str) -> Result<Option<&'static str>
     Ok(second.map(|_| IF_SAME))
 }
 
-/// Writes what nobody else writes. That the condition does not hold then means that it was written,
-/// and the answer lost.
+/// Writes an object that no other run writes. If the condition fails, the object was written, and the answer
+/// was lost.
 async fn written(
     objects: &Objects,
     name: &str,
@@ -357,7 +358,7 @@ async fn written(
     }
 }
 
-/// Sixteen hexadecimal digits.
+/// Returns sixteen hexadecimal digits.
 fn random() -> Result<String, StoreError> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).map_err(|error| {

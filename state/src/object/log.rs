@@ -1,8 +1,8 @@
 //! The writes of a run that holds the lock object: no other code writes the objects of a state.
 //!
-//! Everything that counts is decided by who makes the next object of the journal. A new holder first
-//! makes one itself, so that no earlier one can; an append makes one; a save writes its snapshot
-//! under a name of its own and then makes the one that names it.
+//! The next object of the journal decides everything: only one run can make it. A new holder first makes one
+//! itself, so that no earlier holder can. An append makes one. A save writes its snapshot under its own name
+//! and then makes the one that names the snapshot.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,10 +21,10 @@ use crate::mark::Mark;
 
 /// The number of older snapshots that are kept.
 const KEPT: usize = 20;
-/// The days that the first frame of an epoch is kept. It stands in the way of a holder that
-/// stood still since before; no service takes a request that was signed so long ago.
+/// The days for which the first frame of an epoch is kept. It blocks a holder that was suspended since before
+/// that epoch; no service accepts a request that was signed so long ago.
 const EPOCH_START_DAYS: i64 = 30;
-/// The time that a holder that is dropped without a release may take to let go.
+/// The time that a holder which is dropped without a release may take to release its lock.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The log of a state in a bucket or container.
@@ -33,7 +33,7 @@ pub(super) struct ObjectLog {
     cipher: Cipher,
     lock: Lock,
     epoch: u64,
-    /// None until a first run has made its state.
+    /// The journal; none until a first run has made its state.
     journal: Option<JournalObjects>,
 }
 
@@ -43,15 +43,15 @@ struct JournalObjects {
     base: u64,
     /// The number of the last frame.
     last: u64,
-    /// The frames that are the first of their epoch.
+    /// The numbers of the first frames of their epochs.
     epoch_starts: BTreeSet<u64>,
 }
 
-/// The reason why an object of the journal does not count.
+/// The reason that an object of the journal does not count.
 enum Refused {
-    /// There is another one under its number: nobody will ever read this one.
+    /// There is another object with its number, so no run will ever read this one.
     TakenAlready,
-    /// Another reason. It may be there, and be read.
+    /// Another reason. The object may exist, and be read.
     Otherwise(StoreError),
 }
 
@@ -71,19 +71,19 @@ impl From<Refused> for StoreError {
 }
 
 impl ObjectLog {
-    /// The log of a state of which nothing is known yet but what its lock says.
+    /// Returns the log of a state of which only the lock object is known.
     pub(super) async fn new(objects: Objects, cipher: Cipher, lock: Lock) -> Self {
         let epoch = lock.body().await.epoch;
         Self { objects, cipher, lock, epoch, journal: None }
     }
 
-    /// Makes sure that the epoch is higher than one that was written.
+    /// Makes the epoch higher than one that was written.
     pub(super) fn rise_above(&mut self, epoch: u64) {
         self.epoch = self.epoch.max(epoch + 1);
     }
 
-    /// Shuts out every earlier holder: makes the object behind what was found. Returns false if another
-    /// run was faster.
+    /// Shuts out every earlier holder: makes the next object after the ones that were found. Returns false if
+    /// another run was faster.
     pub(super) async fn seal(
         &mut self,
         position: &mut Position,
@@ -103,7 +103,7 @@ impl ObjectLog {
         Ok(true)
     }
 
-    /// Says in the lock object which snapshot counts, and where its journal is.
+    /// Writes the current snapshot, and the place of its journal, into the lock object.
     async fn publish(&self, snapshot: SnapshotRef) -> Result<(), StoreError> {
         let Some(JournalObjects { base, last, .. }) = self.journal else { return Ok(()) };
         let epoch = self.epoch;
@@ -122,13 +122,13 @@ impl ObjectLog {
         if !self.objects.create(&frame_name(frame.end.lsn), &frame.bytes).await? {
             return Err(Refused::TakenAlready);
         }
-        // Objects of the journal are cleared away in the end, and then what stood in this one's way
-        // may be gone: who was away for long looks at the lock as well.
+        // Old objects of the journal are removed in the end, and with them the object that would block this
+        // one. So a run that was suspended for long also checks the lock.
         Ok(self.lock.confirm().await?)
     }
 
-    /// Removes what a save has folded in, and what is older than what is kept. What cannot be
-    /// removed stays: it does not count.
+    /// Removes the objects that a save has folded in, and the oldest of those that are kept. Objects that
+    /// cannot be removed stay; they do not count.
     async fn clear_away(
         &self,
         before: Option<JournalObjects>,
@@ -146,8 +146,8 @@ impl ObjectLog {
         objects.remove(self.old_snapshots(now, last).await).await;
     }
 
-    /// The frames before the journal that have stood there long enough. Their ages are told by the
-    /// service's clock alone.
+    /// Returns the frames before the journal that are old enough to be removed. Only the service's clock
+    /// decides about their age.
     async fn old_epoch_starts(&self, base: u64) -> Vec<String> {
         let listed = self.objects.list("journal", None).await.unwrap_or_default();
         let Some(now) = listed.iter().map(|(_, meta)| meta.last_modified).max() else {
@@ -163,14 +163,14 @@ impl ObjectLog {
             .collect()
     }
 
-    /// The snapshots that are too many, those that never counted, and with a key those that were
+    /// Returns the snapshots that are too many, those that never counted, and, with a key, those that were
     /// written without one.
     async fn old_snapshots(&self, now: &SnapshotRef, last: Option<&SnapshotRef>) -> Vec<String> {
         let objects = &self.objects;
         let listed = objects.list("snapshots", None).await.unwrap_or_default();
         let current = snapshot_name(now);
-        // Of one serial one snapshot counted. Another one is of a run that was killed before the
-        // journal named it, or was driven out. Of a later serial it may be about to count.
+        // Of each serial, one snapshot counted. Another one is from a run that was killed before the journal
+        // named it, or that was driven out. One with a later serial may be about to count.
         let (mut drop, mut older) = (Vec::new(), Vec::new());
         for (file, _) in &listed {
             let name = format!("snapshots/{file}");
@@ -198,7 +198,7 @@ impl ObjectLog {
     }
 }
 
-/// Says how far the journal goes, and lets go.
+/// Writes the end of the journal, and releases the lock.
 async fn release_lock(log: &mut ObjectLog) -> Result<(), StoreError> {
     if let Some(journal) = &log.journal {
         log.lock.note(journal.last).await;
@@ -234,15 +234,15 @@ impl FencedLog for ObjectLog {
         self.objects.overwrite(&name, bytes).await?;
         let pushed = self.push(base).await;
         if matches!(pushed, Err(Refused::TakenAlready)) {
-            // No journal names it, nor will one: its digest is of this epoch.
+            // No journal names the snapshot, and none will, because its digest belongs to this epoch.
             self.objects.remove(vec![name]).await;
         }
         pushed?;
         let lsn = base.end.lsn;
         let now = JournalObjects { base: lsn, last: lsn, epoch_starts: BTreeSet::new() };
         let before = self.journal.replace(now);
-        // The lock object only helps to find what the journal says. While it could not be written,
-        // what it names must stay.
+        // The lock object only helps to find the journal. As long as it could not be written, the objects
+        // that it names must stay.
         match self.publish(snapshot.clone()).await {
             Ok(()) => self.clear_away(before, lsn, &snapshot, replaced).await,
             Err(error @ StoreError::Fenced(_)) => return Err(error),
@@ -255,7 +255,7 @@ impl FencedLog for ObjectLog {
         self.lock.update(|body| body.moved = mark.map(Mark::text)).await
     }
 
-    /// Reading an object costs a request, however small it is.
+    /// A read of an object costs a request, however small the object is.
     fn frame_bytes(&self, frame: &Frame) -> u64 {
         FRAME_BYTES_MIN.max(frame.bytes.len() as u64)
     }
@@ -266,8 +266,8 @@ impl FencedLog for ObjectLog {
 }
 
 impl Drop for ObjectLog {
-    /// A run that ends with an error lets go, too: then no other run need wait until it is taken for
-    /// gone. Where that is not possible, they wait.
+    /// Releases the lock of a run that ends with an error, too, so that other runs need not wait until it
+    /// counts as dead. If that is not possible, they wait.
     fn drop(&mut self) {
         if self.lock.is_released() || std::thread::panicking() {
             return;

@@ -6,9 +6,9 @@
 //! PREFIX/snapshots/SERIAL-DIGEST     snapshots as they are in files (`format`), never changed
 //! ```
 //!
-//! Liveness comes from the lock object, safety from the journal: each of its objects is made only if
-//! it is not there. Whoever takes over first makes the next one, and from then on an earlier holder
-//! can append nothing, and so starts no call. A save counts when the journal names its snapshot.
+//! The lock object shows who is alive; the journal provides the safety, because each of its objects is made
+//! only if it does not exist. A run that takes over first makes the next one, and from then on an earlier
+//! holder can append nothing, and so starts no call. A save counts when the journal names its snapshot.
 
 mod http;
 mod lock;
@@ -40,9 +40,9 @@ use crate::holder::Holder;
 use crate::mark::{Mark, Purpose, refuse_left};
 use crate::store::{Loaded, LockedStore, Store, Version};
 
-/// The lifetime of a lock that its holder does not renew. Other runs wait one and a half of it.
+/// The lifetime of a lock that its holder does not renew. Other runs wait for one and a half lifetimes.
 const TTL: Duration = Duration::from_secs(15);
-/// The time during which a write is repeated whose answer was lost.
+/// The time during which a write with a lost answer is repeated.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// The number of times that a new holder tries to shut out an earlier one.
 const SEALS: u32 = 1_000;
@@ -61,7 +61,7 @@ struct Shared {
 }
 
 impl BucketStore {
-    /// The store that `[state]` and the environment describe; none if this build does not have its
+    /// Returns the store that `[state]` and the environment describe; none if this build does not have its
     /// service. Nothing is called yet.
     pub fn open(
         settings: &StateSettings,
@@ -83,25 +83,25 @@ impl BucketStore {
         Ok(Some(this))
     }
 
-    /// The store in any object store, for tests.
+    /// Returns the store in any object store, for tests.
     pub fn on(store: Arc<dyn ObjectStore>, prefix: Path, place: String) -> Self {
         let objects = Objects { store, prefix, place, patience: PATIENCE };
         Self { shared: Arc::new(Shared { objects, cipher: Cipher::off(), ttl: TTL }) }
     }
 
-    /// With a key: what it writes is sealed, and what it reads may be.
+    /// Sets a key: the store seals the data that it writes, and opens sealed data.
     #[must_use]
     pub fn sealed(self, cipher: Cipher) -> Self {
         Self { shared: Arc::new(Shared { cipher, ..(*self.shared).clone() }) }
     }
 
-    /// With another lifetime of the lock.
+    /// Sets another lifetime of the lock.
     #[must_use]
     pub fn ttl(self, ttl: Duration) -> Self {
         Self { shared: Arc::new(Shared { ttl, ..(*self.shared).clone() }) }
     }
 
-    /// With another bound on how long a write is tried whose fate is not known.
+    /// Sets another time during which a write with an unknown outcome is repeated.
     #[must_use]
     pub fn patience(self, patience: Duration) -> Self {
         let mut shared = (*self.shared).clone();
@@ -158,7 +158,7 @@ impl Store for BucketStore {
         let mut lock = self.take(holder, wait).await?;
         let mark = lock.body().await.mark();
         if let Err(refused) = purpose.check(mark.as_ref(), &objects.place) {
-            // A location that is refused is not kept locked.
+            // The lock of a refused location is released.
             lock.release().await?;
             return Err(refused);
         }

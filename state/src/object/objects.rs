@@ -1,5 +1,5 @@
-//! Single objects: read, made if absent, replaced if unchanged. What became of a write whose answer
-//! was lost is found out by reading: every body here is one that nobody else writes.
+//! Single objects: read, made if absent, replaced if unchanged. The outcome of a write whose answer was lost
+//! is found by a read, because no other run writes a body like that.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::error::StoreError;
 
-/// The number of requests that are made at once.
+/// The number of simultaneous requests.
 const AT_ONCE: usize = 16;
 /// The pauses between attempts, from the first to the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
@@ -26,11 +26,11 @@ pub(super) struct Objects {
     pub(super) prefix: Path,
     /// The location for people.
     pub(super) place: String,
-    /// The time during which a write is repeated whose answer was lost.
+    /// The time during which a write with a lost answer is repeated.
     pub(super) patience: Duration,
 }
 
-/// An object's content, and what a replacement must name.
+/// An object's content, and the version that a replacement must name.
 #[derive(Clone, Debug)]
 pub(super) struct Object {
     pub(super) bytes: Vec<u8>,
@@ -58,7 +58,7 @@ impl Objects {
         Ok(Some(Object { bytes, version: UpdateVersion { e_tag, version } }))
     }
 
-    /// The first bytes of an object.
+    /// Returns the first bytes of an object.
     pub(super) async fn head(&self, name: &str, count: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let options = GetOptions::new().with_range(Some(0..count));
         match self.store.get_opts(&self.path(name), options).await {
@@ -71,7 +71,7 @@ impl Objects {
         }
     }
 
-    /// Makes an object that must not be there. False if another one is.
+    /// Makes an object that must not exist. Returns false if another one exists.
     pub(super) async fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, StoreError> {
         let mut attempts = Attempts::new(self.patience);
         loop {
@@ -79,8 +79,8 @@ impl Objects {
             if is_final(&error) {
                 return Err(self.failed("write", name, &error));
             }
-            // It is there, or a request of ours that was taken for lost has made it, or there was
-            // a conflict and it is not: reading tells.
+            // The object may exist, or an earlier request that seemed lost has made it, or there was a
+            // conflict and it does not exist: a read shows which.
             if let Ok(Some(object)) = self.try_get(name).await {
                 return Ok(object.bytes == bytes);
             }
@@ -90,7 +90,7 @@ impl Objects {
         }
     }
 
-    /// Replaces an object that must still be the one of `version`. None if it is not.
+    /// Replaces an object that must still have `version`. Returns none if it does not.
     pub(super) async fn replace(
         &self,
         name: &str,
@@ -118,7 +118,7 @@ impl Objects {
         }
     }
 
-    /// Writes an object, whatever is there.
+    /// Writes an object, even if one exists.
     pub(super) async fn overwrite(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let mut attempts = Attempts::new(self.patience);
         loop {
@@ -129,8 +129,8 @@ impl Objects {
         }
     }
 
-    /// Writes under a condition; none where the service says that it does not hold. What it says
-    /// is all that counts here: nothing is read.
+    /// Writes under a condition; returns none if the service answers that the condition fails. Only that
+    /// answer counts here: nothing is read.
     pub(super) async fn put_surely(
         &self,
         name: &str,
@@ -156,7 +156,7 @@ impl Objects {
         self.store.put_opts(&self.path(name), payload, options).await.map(Into::into)
     }
 
-    /// The objects below a folder, behind `after`: their names in it, in order.
+    /// Returns the objects below a folder, after `after`: their names in the folder, in order.
     pub(super) async fn list(
         &self,
         folder: &str,
@@ -179,7 +179,7 @@ impl Objects {
         Ok(found)
     }
 
-    /// Reads many objects; none if one of them is not there.
+    /// Reads many objects; returns none if one of them does not exist.
     pub(super) async fn get_all(
         &self,
         names: Vec<String>,
@@ -190,7 +190,7 @@ impl Objects {
         Ok(read.into_iter().map(|object| Some(object?.bytes)).collect())
     }
 
-    /// Removes what nobody needs. What stays is removed another time.
+    /// Removes objects that are not needed. An object that stays is removed another time.
     pub(super) async fn remove(&self, names: Vec<String>) {
         let removing = names.into_iter().map(async |name| {
             self.store.delete(&self.path(&name)).await.ok();
@@ -203,8 +203,9 @@ impl Objects {
     }
 }
 
-/// Returns true if an object is still the one that it was. Versions decide where the service has them: an
-/// `ETag` may be another one in the answer of a write than in that of a read.
+/// Returns true if an object still has the same version. If the service has no versions, `ETag`s are
+/// compared; with versions they do not count, because an `ETag` may differ between the answers of a write and
+/// of a read.
 pub(super) fn is_same(one: &UpdateVersion, other: &UpdateVersion) -> bool {
     match (&one.version, &other.version) {
         (Some(one), Some(other)) => one == other,
@@ -212,7 +213,7 @@ pub(super) fn is_same(one: &UpdateVersion, other: &UpdateVersion) -> bool {
     }
 }
 
-/// Errors that are the same tomorrow.
+/// Returns true for errors that a repetition does not remove.
 fn is_final(error: &Error) -> bool {
     matches!(
         error,
@@ -226,7 +227,7 @@ fn is_final(error: &Error) -> bool {
     ) || is_elsewhere(error)
 }
 
-/// A redirect: it is not followed, because credentials would go where nobody said.
+/// Returns true for a redirect, which is not followed, because credentials would be sent to another host.
 fn is_elsewhere(error: &Error) -> bool {
     let whole = whole(error);
     let is_redirect = status(&whole).is_some_and(|status| status.starts_with('3'));
@@ -234,8 +235,8 @@ fn is_elsewhere(error: &Error) -> bool {
         || whole.contains("redirect without LOCATION")
 }
 
-/// Describes an error in words of ours: the client's own may hold an address with a signature, or
-/// whatever the service sent.
+/// Returns our own description of an error: the client's may contain an address with a signature, or anything
+/// that the service sent.
 fn said(error: &Error) -> String {
     let words = match error {
         Error::NotFound { .. } => "there is no such bucket or container, or no such object",
@@ -257,7 +258,8 @@ fn said(error: &Error) -> String {
     if details.is_empty() { words.to_owned() } else { format!("{words} ({details})") }
 }
 
-/// Status and code of an answer, whether it lacks what a condition needs, and whether there was one.
+/// Returns the status and the code of an answer, the missing parts that a condition needs, and if there was
+/// an answer.
 fn details(error: &Error) -> String {
     let whole = whole(error);
     let status = status(&whole);
@@ -280,7 +282,7 @@ fn details(error: &Error) -> String {
     found.join(", ")
 }
 
-/// An error with its causes, in the words of the client: to be looked into, not to be shown.
+/// Returns an error with its causes, in the client's words: for examination, and not to be shown.
 fn whole(error: &Error) -> String {
     let mut whole = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -291,7 +293,7 @@ fn whole(error: &Error) -> String {
     whole
 }
 
-/// The status of an answer, in the words of the client.
+/// Returns the status of an answer, from the client's words; none if there is none.
 fn status(whole: &str) -> Option<String> {
     let number = |mark: &str| {
         let (_, rest) = whole.split_once(mark)?;
@@ -301,7 +303,7 @@ fn status(whole: &str) -> Option<String> {
     number("status code:").or_else(|| number("status:"))
 }
 
-/// A bounded series of attempts, from the first failure on.
+/// A bounded series of attempts, counted from the first failure.
 struct Attempts {
     patience: Duration,
     until: Option<Instant>,
@@ -313,7 +315,7 @@ impl Attempts {
         Self { patience, until: None, pause: PAUSES.0 }
     }
 
-    /// Waits before the next attempt; false when there is none.
+    /// Waits before the next attempt; returns false if there is none.
     async fn pause(&mut self) -> bool {
         let now = Instant::now();
         if now >= *self.until.get_or_insert(now + self.patience) {

@@ -1,24 +1,24 @@
-//! The parts of a spec that end up in an address to which credentials go: the names of regions,
-//! accounts, buckets and containers. Each has the signs that the service allows in it, and so none
-//! that ends a host's name or begins another one.
+//! The parts of a spec that become part of an address to which credentials are sent: the names of regions,
+//! accounts, buckets and containers. Each may have only the characters that the service allows in it, so none
+//! of them can end a host's name or begin another one.
 
 use engine::config::settings::StateSettings;
 
 use crate::environment::Refusal;
 
-/// The letters of a name. None of its signs stands at either end, and no two dots together.
+/// The allowed characters of a name. A name has no punctuation at either end, and no two dots in a row.
 struct Form {
     length: std::ops::RangeInclusive<usize>,
-    /// True if capitals are allowed.
+    /// True if upper-case letters are allowed.
     has_capitals: bool,
-    /// The signs beside letters and digits.
+    /// The allowed characters besides letters and digits.
     signs: &'static str,
     help: &'static str,
 }
 
-/// The region of a bucket, if the spec says one. Those of Amazon have small letters only, those of
-/// other services that speak S3 are like `RegionOne`. Where it becomes a part of a host's name, it is
-/// one label of it.
+/// Returns the region of a bucket; none if the spec gives none. Regions of Amazon have only lower-case
+/// letters; those of other S3 services may be like `RegionOne`. If the region becomes part of a host's name,
+/// it is one label of it.
 #[cfg(feature = "s3")]
 pub(super) fn region(settings: &StateSettings) -> Result<Option<&str>, Refusal> {
     const FORM: Form = Form {
@@ -30,7 +30,7 @@ pub(super) fn region(settings: &StateSettings) -> Result<Option<&str>, Refusal> 
     optional(settings, "region", &FORM)
 }
 
-/// The account that a container belongs to, if the spec says one.
+/// Returns the account that a container belongs to; none if the spec gives none.
 #[cfg(feature = "azure")]
 pub(super) fn account(settings: &StateSettings) -> Result<Option<&str>, Refusal> {
     const FORM: Form = Form {
@@ -42,7 +42,7 @@ pub(super) fn account(settings: &StateSettings) -> Result<Option<&str>, Refusal>
     optional(settings, "account", &FORM)
 }
 
-/// The bucket of S3 or GCS.
+/// Returns the bucket of S3 or GCS.
 #[cfg(any(feature = "s3", feature = "gcs"))]
 pub(super) fn bucket(settings: &StateSettings) -> Result<&str, Refusal> {
     const FORM: Form = Form {
@@ -55,7 +55,7 @@ pub(super) fn bucket(settings: &StateSettings) -> Result<&str, Refusal> {
     required(settings, "bucket", &FORM)
 }
 
-/// The container of Azure.
+/// Returns the container of Azure.
 #[cfg(feature = "azure")]
 pub(super) fn container(settings: &StateSettings) -> Result<&str, Refusal> {
     const FORM: Form = Form {
@@ -140,7 +140,7 @@ mod tests {
         }
     }
 
-    /// The host that a client makes of these parts is the service's.
+    /// A client makes only host names of the service from these parts.
     #[cfg(feature = "s3")]
     #[test]
     fn the_host_is_the_services() {

@@ -1,5 +1,5 @@
-//! The journal as objects: what they say together, which of them are a state, which are none yet,
-//! and which are neither.
+//! The reader of a journal of objects: it decides which combinations of objects are a state, which are no
+//! state yet, and which are damaged.
 
 use engine::state::Snapshot;
 
@@ -13,45 +13,45 @@ use crate::frame::pieces::{Assembled, assemble, lacking_key};
 use crate::frame::{NUMBER_MAX, SnapshotRef};
 use crate::store::Loaded;
 
-/// The number of times that objects which are cleared away while they are read are looked for again.
+/// The number of times that objects are looked for again if they are removed during the read.
 const ATTEMPTS: u32 = 20;
-/// The size that an object counts as at least: reading one costs a request, however small it is.
+/// The least size, in bytes, that an object counts as: reading one costs a request, however small it is.
 pub(super) const FRAME_BYTES_MIN: u64 = 4096;
 
 /// A state that was found.
 pub(super) struct Found {
     pub(super) loaded: Loaded,
     pub(super) position: Position,
-    /// The number of the frame that the journal begins with.
+    /// The number of the journal's first frame.
     pub(super) base: u64,
-    /// The frames that are the first of their epoch: they stand in the way of earlier holders.
+    /// The first frames of their epochs, which block earlier holders.
     pub(super) epoch_starts: Vec<u64>,
 }
 
-/// The name of a frame.
+/// Returns the name of a frame.
 pub(super) fn frame_name(lsn: u64) -> String {
     format!("journal/{lsn:020}")
 }
 
-/// The name of a snapshot. Its digest is in it, so that a run that lost its place cannot put another
-/// one under the name of the one that counts.
+/// Returns the name of a snapshot. Its digest is part of it, so that a run that lost the lock cannot write
+/// another snapshot under the name of the current one.
 pub(super) fn snapshot_name(SnapshotRef { serial, digest, .. }: &SnapshotRef) -> String {
     format!("snapshots/{serial:020}-{}", digest.get(..16).unwrap_or(digest))
 }
 
-/// The serial in the name of a snapshot.
+/// Returns the serial in the name of a snapshot; none for other names.
 pub(super) fn serial_of(name: &str) -> Option<u64> {
     name.split_once('-')?.0.parse().ok()
 }
 
-/// The serials of the snapshots that are there, in order.
+/// Returns the serials of the stored snapshots with their names, in order.
 pub(super) async fn serials(objects: &Objects) -> Result<Vec<(u64, String)>, StoreError> {
     let listed = objects.list("snapshots", None).await?;
     Ok(listed.into_iter().filter_map(|(name, _)| Some((serial_of(&name)?, name))).collect())
 }
 
-/// Reads the state as of one moment; none is a first run. `lock_body` is what the lock object says, and
-/// is read anew when something was cleared away meanwhile.
+/// Reads the state as of one moment; none means a first run. `lock_body` is the content of the lock object,
+/// which is read again if objects were removed meanwhile.
 pub(super) async fn read(
     objects: &Objects,
     cipher: &Cipher,
@@ -76,7 +76,7 @@ pub(super) async fn read(
 /// The result of an attempt to read.
 enum Read {
     Found(Option<Box<Found>>),
-    /// This object is missing: it was cleared away, or is lost.
+    /// This object is missing: it was removed, or is lost.
     Gone(String),
 }
 
@@ -113,8 +113,8 @@ async fn attempt(objects: &Objects, cipher: &Cipher, lock_body: &Body) -> Result
     found(objects, cipher, lock_body, assembled, bytes).await
 }
 
-/// The numbers of the frames that count: all from the one that the lock object names, else the last
-/// that follow each other without a gap.
+/// Returns the numbers of the frames that count: all from the one that the lock object names, or else the
+/// last ones without a gap.
 async fn numbers(objects: &Objects, lock_body: &Body) -> Result<Vec<u64>, StoreError> {
     let after = (lock_body.base > 0).then(|| format!("{:020}", lock_body.base - 1));
     let listed = objects.list("journal", after.as_deref()).await?;
@@ -126,18 +126,18 @@ async fn numbers(objects: &Objects, lock_body: &Body) -> Result<Vec<u64>, StoreE
     Ok(numbers)
 }
 
-/// The number of a frame; none where a stranger's object bears a name that no frame has.
+/// Returns the number of a frame; none for a name that no frame has.
 pub(super) fn number(name: &str) -> Option<u64> {
     name.parse().ok().filter(|number| *number <= NUMBER_MAX)
 }
 
-/// Without a journal there is no state, unless something says that there was one.
+/// Returns the result without a journal: no state, or an error if something shows that there was one.
 async fn nothing(objects: &Objects, lock_body: &Body) -> Result<Read, StoreError> {
     if let Some(seen) = &lock_body.seen {
         let what = format!("is missing, but serial {} was seen here", seen.serial);
         return Err(suspicious(objects, what).await);
     }
-    // First runs that were killed at once leave their first snapshots behind, and no more.
+    // First runs that were killed at once leave their first snapshots, and nothing else.
     let kept = objects.list("snapshots", None).await?;
     let serials: Vec<Option<u64>> = kept.iter().map(|(name, _)| serial_of(name)).collect();
     match &serials[..] {
@@ -189,7 +189,7 @@ pub(super) async fn open(
     }
 }
 
-/// Refuses with the way back to the newest snapshot that is kept.
+/// Returns the error with the command that restores the newest kept snapshot.
 async fn suspicious(objects: &Objects, what: String) -> StoreError {
     let kept = objects.list("snapshots", None).await.unwrap_or_default();
     let help = match kept.iter().rev().find_map(|(name, _)| serial_of(name)) {

@@ -1,9 +1,9 @@
-//! Opening an object store: what `[state]` and the environment say, in the terms of the client.
+//! The opening of an object store: it converts `[state]` and the environment to settings of the client.
 //!
-//! Credentials come from the environment only, under the names that the services' own tools use. An
-//! address that the spec names is used only where credentials may go: this machine, or a host in
-//! `PLUMB_ALLOWED_HOSTS`. What else of a spec becomes a part of an address (`parts`) has no sign in it
-//! with which it could lead elsewhere.
+//! Credentials come from the environment only, under the names that the services' own tools use. An address
+//! from the spec is used only if credentials may be sent there: to this machine, or to a host in
+//! `PLUMB_ALLOWED_HOSTS`. Other parts of a spec that become part of an address (`parts`) have no character
+//! that could lead to another host.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,30 +17,31 @@ use super::http::Connector;
 use super::parts;
 use crate::environment::{Environment, Refusal};
 
-/// A service that can be asked, and its place in words.
+/// The client of a service, and a description of its place.
 pub(super) struct Service {
     pub(super) store: Arc<dyn ObjectStore>,
     /// The bucket or container.
     bucket: String,
-    /// The address or account, where the name of the bucket alone does not identify the service.
+    /// The address or account, if the name of the bucket alone does not identify the service.
     at: Vec<String>,
 }
 
 impl Service {
-    /// The name of a place in it. Two places are one where they have the same name, so a bucket of
-    /// one service is not that of another one, or of another account, which may be called the same.
+    /// Returns the name of a location in it. Two locations with the same name are the same location. So a
+    /// bucket of one service has another name than a bucket of another service, or of another account.
     pub(super) fn place(&self, prefix: &Path) -> String {
         let place = format!("{}/{prefix}", self.bucket);
         if self.at.is_empty() { place } else { format!("{place} at {}", self.at.join(", ")) }
     }
 }
 
-/// Opens the service that the backend names; none if this build does not have it.
+/// Opens the service that the backend names; returns none if this build does not have it.
 pub(super) fn open(
     settings: &StateSettings,
     env: &Environment<'_>,
 ) -> Result<Option<Service>, Refusal> {
-    // The one that speaks TLS for everything in this process. Whoever was first is as good.
+    // This installs the TLS implementation of the whole process. If another part has installed it already,
+    // that is fine.
     drop(rustls::crypto::ring::default_provider().install_default());
     match &*settings.backend {
         #[cfg(feature = "s3")]
@@ -178,7 +179,7 @@ fn azure(settings: &StateSettings, env: &Environment<'_>) -> Result<Service, Ref
     Ok(Service { store: Arc::new(store), bucket: format!("az://{container}"), at })
 }
 
-/// The variables that are set.
+/// Returns the variables that are set.
 fn given<'a>(env: &Environment<'_>, names: &[&'a str]) -> Vec<(&'a str, String)> {
     names.iter().filter_map(|name| Some((*name, env.get(name)?))).collect()
 }
@@ -188,7 +189,7 @@ fn key<K: std::str::FromStr>(name: &str) -> Result<K, Refusal> {
     known.map_err(|_| Refusal::new(format!("the client of the object store does not know {name}")))
 }
 
-/// Refuses settings that the client cannot use. The client's own error may show them.
+/// Returns the error about settings that the client cannot use. The client's own error may show their values.
 fn unusable(variables: &str) -> Refusal {
     Refusal::new("the object store cannot be opened with these settings").help(format!(
         "check `[state]` and the variables {variables}: an address may be wrong, or a credential \
@@ -196,7 +197,7 @@ fn unusable(variables: &str) -> Refusal {
     ))
 }
 
-/// An address that the spec gives.
+/// An address from the spec.
 struct Url {
     text: String,
     is_local: bool,
@@ -221,13 +222,13 @@ fn url(settings: &StateSettings, env: &Environment<'_>) -> Result<Option<Url>, R
     Ok(Some(Url { text, is_local }))
 }
 
-/// The address that the environment gives: that of the last of `names` that is set.
+/// Returns the address from the environment: that of the last of `names` that is set.
 fn in_environment(env: &Environment<'_>, names: &[&str]) -> Option<String> {
     names.iter().rev().find_map(|name| env.get(name))
 }
 
-/// Returns true if requests stay on this machine, so that they need no TLS: by the address of the environment,
-/// and by the spec only where there is none. The spec takes TLS from no address but its own.
+/// Returns true if requests stay on this machine, so that they need no TLS. The address in the environment
+/// decides, or else that in the spec: the spec can turn TLS off only for its own address.
 fn stays_here(env: &Environment<'_>, names: &[&str], in_spec: Option<&Url>) -> bool {
     match in_environment(env, names) {
         Some(url) => host(&url).is_some_and(is_loopback),
@@ -235,8 +236,8 @@ fn stays_here(env: &Environment<'_>, names: &[&str], in_spec: Option<&Url>) -> b
     }
 }
 
-/// The address that requests go to where it is not the service's own, as it may be shown: without
-/// what stands before an @ in it.
+/// Returns the address of requests if it is not the service's own, in a form that may be shown: without the
+/// text before an @.
 fn address(env: &Environment<'_>, names: &[&str], in_spec: Option<&Url>) -> Option<String> {
     let given = in_environment(env, names).or_else(|| in_spec.map(|url| url.text.clone()))?;
     let Ok(url) = reqwest::Url::parse(&given) else {
@@ -246,7 +247,8 @@ fn address(env: &Environment<'_>, names: &[&str], in_spec: Option<&Url>) -> Opti
     Some(format!("{origin}{path}"))
 }
 
-/// The host of an address, without its port, where the client sees the same one as a reader does.
+/// Returns the host of an address, without its port; none if the client and a reader would see different
+/// hosts.
 fn host(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
@@ -256,12 +258,12 @@ fn host(url: &str) -> Option<&str> {
     };
     let parsed = reqwest::Url::parse(url).ok()?;
     let asked = parsed.host_str()?.trim_matches(['[', ']']);
-    // Whatever stands before an @ is no host, and a host behind one is not what a reader sees.
+    // The text before an @ is no host, and the host after it is not the one that a reader sees.
     let is_seen = host.eq_ignore_ascii_case(asked) && !authority.contains('@');
     (!host.is_empty() && is_seen).then_some(host)
 }
 
-/// Few and short: what is not known after that is looked up, and then tried again, by us.
+/// Returns few and short repetitions: after them, our own code reads the outcome, and repeats.
 fn retries() -> RetryConfig {
     RetryConfig { max_retries: 3, retry_timeout: Duration::from_secs(20), ..RetryConfig::default() }
 }

@@ -1,8 +1,8 @@
-//! The address of the database and the way to it, from the environment first, then the spec.
+//! The address of the database and the connection to it, from the environment first, then the spec.
 //!
-//! The password comes from the environment only. A host that the spec names is used only where a
-//! password may go there: this machine, or a host in `PLUMB_ALLOWED_HOSTS`. A spec takes TLS from no
-//! connection that leaves this machine, whoever named the host.
+//! The password comes only from the environment. A host from the spec is used only if a password may be sent
+//! there: to this machine, or to a host in `PLUMB_ALLOWED_HOSTS`. A spec cannot turn TLS off for a connection
+//! that leaves this machine, whatever the source of the host.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::environment::{Environment, Refusal};
 
-/// The variable that says everything in one.
+/// The variable with the whole address.
 pub(crate) const URL: &str = "PLUMB_STATE_URL";
-/// The variable that PostgreSQL's own clients read first.
+/// The folder of the server's socket, for settings without a host, if it exists; else `localhost` is used.
 const SOCKETS: &str = "/var/run/postgresql";
 
 /// The longest silence of a server.
@@ -30,17 +30,17 @@ const ANSWER: Duration = Duration::from_secs(15);
 #[derive(Clone)]
 pub(super) struct Address {
     pub(super) config: Config,
-    /// None where nothing but this machine is involved, or the user said so.
+    /// The TLS settings; none if the connection stays on this machine, or the user turned TLS off.
     pub(super) tls: Option<MakeRustlsConnect>,
     /// The longest wait for an answer, or for the next part of one.
     pub(super) answer: Duration,
 }
 
-/// The trust in a connection, in the words of PostgreSQL's clients.
+/// The trust in a connection, by the words of PostgreSQL's clients.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Disable,
-    /// With TLS wherever the connection leaves this machine.
+    /// TLS if the connection leaves this machine.
     Default,
     Require,
 }
@@ -68,7 +68,7 @@ impl Address {
         Ok(Self { config, tls, answer: ANSWER })
     }
 
-    /// Host and database, for people.
+    /// Returns host and database, for people.
     pub(super) fn shown(&self) -> String {
         let host = match self.config.get_hosts().first() {
             Some(Host::Tcp(host)) => host.clone(),
@@ -89,12 +89,12 @@ struct InUrl {
 
 fn url(env: &Environment<'_>) -> Result<(Option<Config>, InUrl), Refusal> {
     let Some(text) = env.get(URL) else { return Ok((None, InUrl::default())) };
-    // The driver takes the first one for the end of the password, and the rest of it for a host.
+    // The driver reads the text up to the first @ as the password, and the rest as a host.
     if text.contains("://") && text.matches('@').count() > 1 {
         return Err(Refusal::new(format!("{URL} has more than one `@`")).help(AT));
     }
     let (text, in_url) = take_out(&text);
-    // What the driver says of a text that it cannot read may show a part of it.
+    // The driver's message about an unreadable text may show a part of it.
     let config = text.parse().map_err(|_| {
         Refusal::new(format!("{URL} is not the address of a PostgreSQL database"))
             .help("use an address such as postgres://user:password@host/database")
@@ -102,7 +102,7 @@ fn url(env: &Environment<'_>) -> Result<(Option<Config>, InUrl), Refusal> {
     Ok((Some(config), in_url))
 }
 
-/// Takes out what is said about TLS.
+/// Removes the parameters about TLS from a URL; returns them separately.
 fn take_out(text: &str) -> (String, InUrl) {
     let mut in_url = InUrl::default();
     let mut keep = |part: &&str| match part.split_once('=') {
@@ -127,7 +127,7 @@ fn take_out(text: &str) -> (String, InUrl) {
     (text, in_url)
 }
 
-/// Fills in what the URL does not say.
+/// Fills in the parts that the URL does not have.
 fn fill(
     config: &mut Config,
     settings: &StateSettings,
@@ -178,7 +178,7 @@ fn host(settings: &StateSettings, env: &Environment<'_>) -> Result<String, Refus
     Err(untrusted("the password of the database", host, "PGHOST or PLUMB_STATE_URL"))
 }
 
-/// Refuses a URL with two `@`: the text behind the first would be taken for a host, looked up and shown.
+/// Refuses a URL with two `@`: the text after the first one would be used as a host, looked up and shown.
 fn refuse_at(config: &Config) -> Result<(), Refusal> {
     let has_at = |host: &Host| matches!(host, Host::Tcp(host) if host.contains('@'));
     if config.get_hosts().iter().any(has_at) {
@@ -189,7 +189,7 @@ fn refuse_at(config: &Config) -> Result<(), Refusal> {
 
 const AT: &str = "write %40 for an `@` in a user's name, a password or a database's name";
 
-/// A host of the spec that nobody vouches for.
+/// Returns the error about a host of the spec that the user has not allowed.
 fn untrusted(what: &str, host: &str, variables: &str) -> Refusal {
     Refusal::new(format!("{what} is not sent to {host}")).help(format!(
         "the spec names that host, and a spec may come from someone else: if you trust it, set \
@@ -210,7 +210,7 @@ fn stays_here(config: &Config) -> bool {
         && config.get_hostaddrs().iter().all(std::net::IpAddr::is_loopback)
 }
 
-/// Reads the TLS setting of the spec: it can ask for TLS, and turn it off for this machine only.
+/// Reads the TLS setting of the spec: it can turn TLS on, and off only for this machine.
 fn mode_of_spec(settings: &StateSettings, is_local: bool) -> Result<Mode, Refusal> {
     let mode = settings.text("sslmode").map_or(Ok(Mode::Default), mode)?;
     if mode != Mode::Disable || is_local {
@@ -232,7 +232,8 @@ fn mode(word: &str) -> Result<Mode, Refusal> {
     }
 }
 
-/// TLS that always checks who answers, also where PostgreSQL's own clients would not.
+/// Returns TLS settings that always check the server's certificate, even if PostgreSQL's own clients would
+/// not.
 fn tls(roots: Option<&str>) -> Result<MakeRustlsConnect, Refusal> {
     let mut store = RootCertStore::empty();
     if let Some(path) = roots {

@@ -1,8 +1,8 @@
-//! A connection to the database, and its errors. An error has the server's message in short:
-//! neither its details, which may quote rows, nor an address with a password.
+//! A connection to the database, and its errors. An error contains the server's short message, but not its
+//! details, which may quote rows, and no address with a password.
 //!
-//! Nothing is waited for without a bound: a connection that a box on the way forgot stays silent for
-//! ever, and so does a server that stands still.
+//! All waits are bounded: a connection that a device on the way has dropped stays silent for ever, and so
+//! does a suspended server.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -16,19 +16,19 @@ use super::address::Address;
 use super::sql;
 use crate::error::StoreError;
 
-/// A connection with a session of its own.
+/// A connection with its own session.
 pub(super) struct Connection {
     pub(super) client: Session,
-    /// The server's process.
+    /// The number of the server's process.
     pub(super) pid: i32,
-    /// True if the machine of the server may forget a commit.
+    /// True if the server's machine may lose a commit.
     pub(super) is_volatile: bool,
 }
 
-/// A session to send statements through.
+/// A session in which statements are sent.
 pub(super) struct Session {
     client: Client,
-    /// The longest silence.
+    /// The longest silence of the server.
     answer: Duration,
 }
 
@@ -48,21 +48,21 @@ impl Session {
 /// A statement that failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SqlError {
-    /// The connection was lost, and with it the answer: what was asked for may have happened.
+    /// The connection was lost together with the answer: the statement may have taken effect.
     #[error("the connection was lost")]
     Lost,
-    /// There was no answer for so long. What was asked for may have happened.
+    /// There was no answer for this time. The statement may have taken effect.
     #[error("it did not answer within {} seconds", .0.as_secs_f32().ceil())]
     Silent(Duration),
     /// The server refused the statement.
     #[error("{0}")]
     Refused(String),
-    /// The server is not fit to keep a state.
+    /// The server cannot keep a state safely.
     #[error("{what}")]
     Unfit {
         /// The error message.
         what: String,
-        /// The way out.
+        /// The advice.
         help: String,
     },
 }
@@ -70,7 +70,7 @@ pub(super) enum SqlError {
 impl SqlError {
     /// Classifies the error of a statement.
     pub(super) fn of(client: &Client, error: &Error) -> Self {
-        // 08: connection; 57P: the server ends, or was told to end the session.
+        // 08: connection; 57P: the server stops, or was asked to end the session.
         let is_lost = error
             .code()
             .is_none_or(|code| code.code().starts_with("08") || code.code().starts_with("57P"));
@@ -81,7 +81,7 @@ impl SqlError {
         }
     }
 
-    /// Returns true if the statement may have taken effect nevertheless.
+    /// Returns true if the statement may still have taken effect.
     pub(super) fn is_in_doubt(&self) -> bool {
         matches!(self, Self::Lost | Self::Silent(_))
     }
@@ -104,7 +104,7 @@ fn server_message(error: &Error) -> String {
     cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }
 
-/// Connects, and refuses a server on which a commit is no promise.
+/// Connects, and refuses a server whose commits are not reliable.
 pub(super) async fn connect(address: &Address) -> Result<Connection, SqlError> {
     let answer = address.answer;
     let client = timeout(answer, open(address)).await.map_err(|_| SqlError::Silent(answer))?;
@@ -151,9 +151,9 @@ fn refuse_unfit(commit: &str, is_copy: bool, read_only: &str) -> Result<(), SqlE
     Ok(())
 }
 
-/// Returns true if a commit need not outlive a power cut of the server's machine: it does not wait for its
-/// disk, nor for another server that has it. Services that keep nothing on their own disk are set up
-/// like the latter.
+/// Returns true if a commit may not survive a power cut of the server's machine: the server does not wait for
+/// its disk, nor for another server with the same data. Services that store nothing on their own disk wait
+/// for another server.
 fn is_volatile(fsync: &str, commit: &str, standbys: &str) -> bool {
     let waits_for_others = !standbys.trim().is_empty() && matches!(commit, "on" | "remote_apply");
     fsync == "off" && !waits_for_others
@@ -185,7 +185,7 @@ pub(super) async fn query(
 ) -> Result<Vec<Row>, SqlError> {
     let given = given.iter().map(|(value, kind)| (*value, kind.clone()));
     let rows = session.client.query_typed_raw(statement, given);
-    // A large answer takes its time: what may not be is a pause in it.
+    // A large answer takes time; only a pause in it is too long.
     let mut rows = pin!(session.within(rows).await?);
     let mut read = Vec::new();
     while let Some(row) = session.within(rows.try_next()).await? {
@@ -203,7 +203,7 @@ pub(super) async fn one(
     rows.into_iter().next().ok_or_else(|| SqlError::Refused("a row was expected".to_owned()))
 }
 
-/// Says how many rows were written.
+/// Returns the number of rows that were written.
 pub(super) async fn execute(
     session: &Session,
     statement: &str,
@@ -222,7 +222,7 @@ impl Connection {
         Ok(one(&self.client, "SELECT pg_try_advisory_lock($1)", &given).await?.get(0))
     }
 
-    /// The server's process that holds the lock.
+    /// Returns the server's process that holds the lock; none if none does.
     pub(super) async fn holder(&self, key: i64) -> Result<Option<i32>, SqlError> {
         let (high, low) = halves(key);
         let given = [int8(&high), int8(&low)];
@@ -231,7 +231,7 @@ impl Connection {
     }
 }
 
-/// A lock's number as the server shows it.
+/// Returns a lock's number in the form in which the server shows it.
 pub(super) fn halves(key: i64) -> (i64, i64) {
     let (high, low) = (key.cast_unsigned() >> 32, key.cast_unsigned() & 0xffff_ffff);
     (high.cast_signed(), low.cast_signed())

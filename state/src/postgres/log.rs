@@ -1,8 +1,8 @@
 //! The writes of a run that holds the lock of a state: no other code writes its rows.
 //!
-//! A connection that is lost takes the answer of the last statement with it, and the lock. Then
-//! another one is made, the lock is taken again, and if no other run was here in between, the rows
-//! say whether the statement took effect.
+//! A lost connection takes the answer of the last statement with it, and the lock. Then the run connects
+//! again and takes the lock again. If no other run was here in between, the rows show if the statement took
+//! effect.
 
 use std::sync::Arc;
 
@@ -27,16 +27,16 @@ pub(super) struct PostgresLog {
     pub(super) epoch: u64,
 }
 
-/// A write, all or nothing.
+/// One write, which happens completely or not at all.
 enum Change<'a> {
     Frame(&'a Frame),
     Snapshot(&'a EncodedSnapshot, &'a Replaced),
 }
 
 impl PostgresLog {
-    /// Writes, and finds out whether it was written where the answer was lost.
+    /// Writes, and finds out if the write took effect after a lost answer.
     async fn persist(&mut self, change: Change<'_>) -> Result<(), StoreError> {
-        // Patience begins when something is lost: to find that out may have taken its time.
+        // The time of patience begins when something is lost: finding that out may have taken long.
         let mut lost: Option<Instant> = None;
         loop {
             if let Some(lost) = lost {
@@ -101,7 +101,7 @@ impl PostgresLog {
         done
     }
 
-    /// Returns false if the row is another holder's by now.
+    /// Writes the mark. Returns false if the row belongs to another holder by now.
     async fn put_mark(&self, mark: Option<&Mark>) -> Result<bool, SqlError> {
         let names = &self.setup.names;
         let (epoch, stored) = (self.epoch.cast_signed(), mark.map(Mark::text));
@@ -158,7 +158,7 @@ impl PostgresLog {
         Ok(true)
     }
 
-    /// Connects again, and takes the lock again, unless somebody else was here.
+    /// Connects again, and takes the lock again, unless another run was here.
     async fn reconnect(&mut self, until: Instant) -> Result<(), StoreError> {
         let mut why = "the connection was lost".to_owned();
         while Instant::now() < until {
@@ -184,7 +184,7 @@ impl PostgresLog {
         let names = &self.setup.names;
         let connection = connect(&self.setup.address).await?;
         if !connection.try_lock(names.key).await? {
-            // The server may not know yet that the old connection is gone.
+            // The server may not have noticed yet that the old connection is gone.
             if connection.holder(names.key).await? == Some(self.connection.pid) {
                 let given = [int4(&self.connection.pid)];
                 query(&connection.client, "SELECT pg_terminate_backend($1)", &given).await?;

@@ -1,13 +1,12 @@
-//! State in a PostgreSQL database: one row a state, its snapshots and its journal beside it.
+//! State in a PostgreSQL database: one row for a state, with its snapshots and its journal.
 //!
-//! Liveness comes from an advisory lock of a connection of its own: the server drops it when the
-//! connection ends, so a killed holder's lock is free at once, and one on a machine that is gone
-//! after half a minute. Safety does not rest on it: every holder raises the epoch of the row, and
-//! every append and save is conditional on it, in one transaction. A holder that lost the lock
-//! without knowing writes nothing more.
+//! An advisory lock of a separate connection shows who is alive. The server drops it when the connection
+//! ends, so the lock of a killed holder is free at once, and that of a machine that is gone after half a
+//! minute. Safety does not depend on the lock: every holder raises the epoch of the row, and every append and
+//! save checks it, in one transaction. A holder that lost the lock without noticing writes nothing more.
 //!
-//! Refused is what would break that: a pooler that lends one session to several clients, and a
-//! server that says "committed" before it is.
+//! Two setups would break that and are refused: a pooler that lends one session to several clients, and a
+//! server that reports a commit before it is durable.
 
 mod address;
 mod connection;
@@ -39,10 +38,10 @@ use crate::holder::Holder;
 use crate::mark::{Purpose, refuse_left};
 use crate::store::{Loaded, LockedStore, Store, Version};
 
-/// Even who does not want to wait waits this long: a server takes a moment to see that a holder
-/// has ended.
+/// The shortest wait for the lock, even with a `wait` of zero: a server needs a moment to notice that a
+/// holder has ended.
 const GRACE: Duration = Duration::from_millis(400);
-/// The longest wait for a session to end that was told to.
+/// The longest wait for a session that was asked to end.
 const ENDING: Duration = Duration::from_secs(10);
 
 /// A store in a database.
@@ -52,7 +51,7 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// The store that `[state]` and the environment describe. Nothing is called yet.
+    /// Returns the store that `[state]` and the environment describe. Nothing is called yet.
     pub fn open(
         settings: &StateSettings,
         environment: &Environment<'_>,
@@ -61,13 +60,13 @@ impl PostgresStore {
         Ok(Self { setup: Arc::new(Setup::new(settings, environment, cipher)?) })
     }
 
-    /// With another bound on how long a lost connection is tried to be made again.
+    /// Sets another time during which a lost connection is made again.
     #[must_use]
     pub fn patience(self, patience: Duration) -> Self {
         Self { setup: Arc::new(Setup { patience, ..(*self.setup).clone() }) }
     }
 
-    /// With another bound on how long an answer is waited for.
+    /// Sets another time for which an answer is waited for.
     #[must_use]
     pub fn answer(self, answer: Duration) -> Self {
         let mut setup = (*self.setup).clone();
@@ -89,7 +88,7 @@ impl PostgresStore {
         error.into_store_error(&self.setup.place)
     }
 
-    /// Waits for the lock, and makes sure that it is one.
+    /// Waits for the lock, and makes sure that it is exclusive.
     async fn take(&self, wait: Duration) -> Result<Connection, StoreError> {
         let connection = self.connect().await?;
         refuse_volatile(&connection)?;
@@ -110,7 +109,7 @@ impl PostgresStore {
         Ok(connection)
     }
 
-    /// Returns the holder by the row, if its lock is taken.
+    /// Returns the holder in the row if its lock is taken; else none.
     async fn living_holder(
         &self,
         connection: &Connection,
@@ -124,7 +123,7 @@ impl PostgresStore {
         if row.is_none_or(|row| row.holder.is_none()) || !is_held().await? {
             return Ok(None);
         }
-        // The server may not have seen yet that a holder has ended.
+        // The server may not have noticed yet that a holder has ended.
         tokio::time::sleep(GRACE / 4).await;
         Ok(is_held().await?.then(|| read::holder(row)))
     }
@@ -134,8 +133,8 @@ impl PostgresStore {
         read::holder(rows.as_ref())
     }
 
-    /// Ends the session `pid`, which held the lock of a run that was driven out, and waits until the
-    /// server has seen it.
+    /// Ends the session `pid`, which held the lock of a run that was driven out, and waits until the server
+    /// has noticed it.
     async fn end_session(&self, connection: &Connection, pid: i32) -> Result<(), StoreError> {
         let key = self.setup.names.key;
         let (high, low) = halves(key);
@@ -163,8 +162,9 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// A pooler that lends one session of the server to several clients lends the lock with it.
-    /// While this connection holds the lock, no other may get it, and its session stays its own.
+    /// Refuses a pooler that lends one session of the server to several clients, because it lends the lock
+    /// with it. While this connection holds the lock, no other one may get it, and its session must stay the
+    /// same.
     async fn refuse_pooler(&self, connection: &Connection) -> Result<(), StoreError> {
         let other = self.connect().await?;
         let failed = |error| self.failed(error);
@@ -196,7 +196,7 @@ impl PostgresStore {
             }
             match batch(&connection.client, &sql.create()).await {
                 Ok(()) => return Ok(()),
-                // Another run makes them at this moment.
+                // Another run makes the tables at this moment.
                 Err(SqlError::Refused(_)) if attempt < 5 => tokio::time::sleep(POLL).await,
                 Err(error) => return Err(failed(error)),
             }
@@ -238,8 +238,8 @@ impl PostgresStore {
     }
 }
 
-/// Nothing is begun on a server whose machine may forget it. What is there can still be read, and so
-/// brought elsewhere.
+/// Refuses to start on a server whose machine may lose commits. The stored state can still be read, and so
+/// moved elsewhere.
 fn refuse_volatile(connection: &Connection) -> Result<(), StoreError> {
     if !connection.is_volatile {
         return Ok(());
@@ -282,8 +282,8 @@ impl Store for PostgresStore {
     ) -> Result<Box<dyn LockedStore>, StoreError> {
         let connection = self.take(wait).await?;
         self.prepare(&connection).await?;
-        // First what is wrong is refused, then earlier holders are driven out, and then it is read:
-        // until then one of them may have written.
+        // First, errors are refused; then earlier holders are driven out; and only then is the state read,
+        // because until then one of them may have written.
         self.read(&connection, purpose).await?;
         let mut epoch = self.raise_epoch(&connection, holder, 1).await?;
         let (loaded, position) = self.read(&connection, purpose).await?;
@@ -310,8 +310,8 @@ impl Store for PostgresStore {
         fenced_log::restore(log, &snapshot, checkpoint).await
     }
 
-    /// First nothing of that run fits any more, then its session is ended: between the two it may
-    /// try what it likes. Who takes the lock finds the epoch raised, and raises it again.
+    /// First the epoch rises, so that no write of that run takes effect any more; then its session is ended.
+    /// In between it may try to write. A run that takes the lock raises the epoch again.
     async fn drive_out(&self, run: &str) -> Result<bool, StoreError> {
         let connection = self.connect().await?;
         let names = &self.setup.names;
@@ -328,8 +328,8 @@ impl Store for PostgresStore {
         if done != 1 {
             return Ok(false);
         }
-        // Who it was stays said until it holds the lock no more: a session that this user may not end is
-        // asked about again.
+        // The row names the holder until it does not hold the lock any more, so a session that this user may
+        // not end is reported again.
         self.end_session(&connection, pid).await?;
         let raised = row.epoch + 1;
         let given = [text(&names.name), int8(&raised)];

@@ -1,5 +1,5 @@
-//! Reads the tables: decides which combinations of rows are a state, which are none yet, and which are
-//! neither. [`judge`] decides that from rows alone.
+//! The reader of the tables: it decides which combinations of rows are a state, which are no state yet, and
+//! which are damaged. [`judge`] decides that from rows alone.
 
 use engine::state::Snapshot;
 
@@ -20,13 +20,13 @@ use crate::store::Loaded;
 pub(super) struct Row {
     pub(super) epoch: i64,
     pub(super) lsn: i64,
-    /// The snapshot that counts; none until a first run has made one.
+    /// The current snapshot; none until a first run has made one.
     pub(super) saved: Option<SnapshotRef>,
     pub(super) holder: Option<String>,
     pub(super) mark: Option<Mark>,
 }
 
-/// All rows of one state, of one moment.
+/// All rows of one state, as of one moment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
     pub(super) row: Option<Row>,
@@ -42,7 +42,7 @@ impl Rows {
     }
 }
 
-/// Reads everything as of one moment. Tables that are not there have no rows.
+/// Reads everything as of one moment. Tables that do not exist count as empty.
 pub(super) async fn rows(client: &Session, names: &Names) -> Result<Rows, SqlError> {
     let tables: i32 = match query(client, &names.sql.tables(), &[]).await?.first() {
         Some(row) => row.get(0),
@@ -59,12 +59,12 @@ pub(super) async fn rows(client: &Session, names: &Names) -> Result<Rows, SqlErr
     read
 }
 
-/// The row of the table `store`.
+/// Returns the row of the table `store`.
 pub(super) async fn row(client: &Session, names: &Names) -> Result<Option<Row>, SqlError> {
     row_by(client, names, &names.sql.row()).await
 }
 
-/// The same, kept from changing until the transaction ends.
+/// Returns the row of the table `store`, locked until the transaction ends.
 pub(super) async fn row_for_update(
     client: &Session,
     names: &Names,
@@ -88,7 +88,7 @@ async fn row_by(client: &Session, names: &Names, statement: &str) -> Result<Opti
     Ok(row)
 }
 
-/// The highest serial and the highest number of a frame that are there.
+/// Returns the highest stored serial and the highest stored number of a frame.
 pub(super) async fn highest(client: &Session, names: &Names) -> Result<(i64, i64), SqlError> {
     let name = text(&names.name);
     let serials = query(client, &names.sql.serials(), std::slice::from_ref(&name)).await?;
@@ -110,7 +110,7 @@ async fn read(client: &Session, names: &Names) -> Result<Rows, SqlError> {
     Ok(rows)
 }
 
-/// The bytes of a snapshot; none if there is none of that serial.
+/// Returns the bytes of a snapshot; none if there is none with that serial.
 pub(super) async fn body(
     client: &Session,
     names: &Names,
@@ -122,7 +122,7 @@ pub(super) async fn body(
     Ok(parts.iter().flat_map(|part| part.get::<_, &[u8]>(0)).copied().collect())
 }
 
-/// Judges what was read. None is a first run.
+/// Judges the rows. None means a first run.
 pub(super) fn judge(
     rows: &Rows,
     place: &str,

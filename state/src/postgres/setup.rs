@@ -9,9 +9,9 @@ use super::sql::Sql;
 use crate::cipher::Cipher;
 use crate::environment::{Environment, Refusal};
 
-/// The pause between two looks at something that is waited for.
+/// The pause between two checks of a condition that is waited for.
 pub(super) const POLL: Duration = Duration::from_millis(100);
-/// The time during which a lost connection is tried to be made again.
+/// The time during which a lost connection is made again.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The setup of a store in a database.
@@ -22,7 +22,7 @@ pub(super) struct Setup {
     pub(super) cipher: Cipher,
     /// The location for people.
     pub(super) place: String,
-    /// The time during which a lost connection is tried to be made again.
+    /// The time during which a lost connection is made again.
     pub(super) patience: Duration,
 }
 
@@ -56,7 +56,7 @@ impl Setup {
     }
 }
 
-/// The number of a state's lock. Two states whose numbers are equal would wait for each other.
+/// Returns the number of a state's lock. Two states with the same number would wait for each other.
 fn lock_key(schema: &str, name: &str) -> i64 {
     let hash = blake3::hash(format!("plumb state\0{schema}\0{name}").as_bytes());
     let mut bytes = [0; 8];

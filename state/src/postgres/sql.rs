@@ -9,7 +9,7 @@
 
 use crate::environment::Refusal;
 
-/// The largest part of a snapshot, in bytes: a row has a limit, and a statement's memory a price.
+/// The largest part of a snapshot, in bytes: a row has a limit, and a statement needs memory for it.
 pub(super) const PART: usize = 1 << 20;
 /// The number of older snapshots that are kept.
 pub(super) const KEPT: i64 = 20;
@@ -17,7 +17,7 @@ pub(super) const KEPT: i64 = 20;
 /// The statements on the tables of one schema.
 #[derive(Clone)]
 pub(super) struct Sql {
-    /// Quoted.
+    /// The name of the schema, quoted.
     schema: String,
 }
 
@@ -87,7 +87,7 @@ impl Sql {
         format!("SELECT frame FROM {}.journal WHERE name = $1 AND lsn = $2", self.schema)
     }
 
-    /// Drives out every earlier holder: nothing of theirs fits the new epoch.
+    /// Drives out every earlier holder: their writes do not match the new epoch.
     pub(super) fn take(&self) -> String {
         format!(
             "INSERT INTO {0}.store AS s (name, epoch, lsn, holder) VALUES ($1, $2, 0, $3)
@@ -101,7 +101,7 @@ impl Sql {
         format!("UPDATE {}.store SET holder = NULL WHERE name = $1 AND epoch = $2", self.schema)
     }
 
-    /// One row, or none if somebody else holds the lock by now.
+    /// Returns one row, or none if another run holds the lock by now.
     pub(super) fn drive_out(&self) -> String {
         format!(
             "UPDATE {}.store SET epoch = epoch + 1
@@ -110,12 +110,12 @@ impl Sql {
         )
     }
 
-    /// One row, or none for who lost their place.
+    /// Returns one row, or none if this run lost the lock.
     pub(super) fn mark(&self) -> String {
         format!("UPDATE {}.store SET moved = $3 WHERE name = $1 AND epoch = $2", self.schema)
     }
 
-    /// One row, or none for who lost their place.
+    /// Returns one row, or none if this run lost the lock.
     pub(super) fn append(&self) -> String {
         format!(
             "WITH held AS (UPDATE {0}.store SET lsn = $3
@@ -125,7 +125,7 @@ impl Sql {
         )
     }
 
-    /// One row, or none for who lost their place: then nothing else of a save happens.
+    /// Returns one row, or none if this run lost the lock: then the rest of the save has no effect.
     pub(super) fn replace(&self) -> String {
         format!(
             "UPDATE {}.store SET lsn = $3, lineage = $4, serial = $5, digest = $6
@@ -158,7 +158,7 @@ impl Sql {
         )
     }
 
-    /// Drops older snapshots that do not begin as $3 does: from before there was a key.
+    /// Removes older snapshots that do not begin with $3: they are from before there was a key.
     pub(super) fn prune_plain(&self) -> String {
         format!(
             "DELETE FROM {0}.snapshot WHERE name = $1 AND serial <> $2 AND serial IN (
@@ -168,7 +168,7 @@ impl Sql {
         )
     }
 
-    /// Drops what is not among the newest.
+    /// Removes all snapshots but the newest ones.
     pub(super) fn prune(&self) -> String {
         format!(
             "DELETE FROM {0}.snapshot WHERE name = $1 AND serial < (
@@ -184,14 +184,14 @@ pub(super) const HOLDER: &str = "SELECT pid FROM pg_locks WHERE locktype = 'advi
      AND classid::bigint = $1 AND objid::bigint = $2 AND objsubid = 1
      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 
-/// Ends a session, if it is still the one that holds the lock.
+/// Ends a session if it still holds the lock.
 pub(super) const END_HOLDER: &str = "SELECT pg_terminate_backend(pid) FROM pg_locks
      WHERE locktype = 'advisory' AND granted
      AND classid::bigint = $1 AND objid::bigint = $2 AND objsubid = 1 AND pid = $3
      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 
-/// Makes the session one that nothing but its end ends, that notices a machine that is gone, and
-/// whose commits are none before they last, also where others of the database or the user are.
+/// Changes the settings of the session: only its end ends it, it notices if a machine is gone, and its
+/// commits return only when they are durable, even if the settings of the database or of the user differ.
 pub(super) const SETTINGS: &str = "SELECT set_config(name, CASE name
          WHEN 'tcp_keepalives_idle' THEN '10' WHEN 'tcp_keepalives_interval' THEN '5'
          WHEN 'tcp_keepalives_count' THEN '3'

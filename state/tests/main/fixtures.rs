@@ -1,4 +1,4 @@
-//! States and journals that released versions of Plumb wrote, and that every later one reads.
+//! States and journals that released versions of Plumb wrote, and that every later version reads.
 //!
 //! `vN-CASE.json` is a state and `vN-CASE.journal` a journal as version N of the format has them;
 //! `vN-CASE.snapshot.json` and `vN-CASE.records.json` say what is in them. Once released, a fixture
@@ -18,7 +18,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
 
-/// The names of all files that end so, without the end.
+/// Returns the names of all files with this ending, without the ending.
 fn cases(end: &str) -> Vec<String> {
     let names = std::fs::read_dir(folder()).unwrap();
     let mut cases: Vec<String> = names
@@ -40,7 +40,7 @@ fn expected<T: serde::de::DeserializeOwned>(case: &str, end: &str) -> (T, Value)
     (serde_json::from_slice(&bytes).unwrap(), serde_json::from_slice(&bytes).unwrap())
 }
 
-/// Everything that a fixture says is still said. What later versions add may be there too.
+/// Checks that everything in a fixture is still in the value that was read. Later versions may add values.
 fn check_nothing_is_lost(said: &Value, kept: &Value, place: &str) {
     match (said, kept) {
         (Value::Object(said), Value::Object(kept)) => {

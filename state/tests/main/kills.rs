@@ -1,5 +1,5 @@
-//! A run that writes as fast as it can is killed at random moments. Whatever it was told is durable
-//! is there afterwards, the state is readable, and the lock is free at once.
+//! A run that writes as fast as it can is killed at random moments. Afterwards all records that it reported
+//! as durable exist, the state is readable, and the lock is free at once.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use state::{Holder, Loaded, LockedStore, Store, conformance};
 
 const KILLS: u32 = 30;
 const FOLDER: &str = "PLUMB_TEST_FOLDER";
-/// A save after so many appends.
+/// The number of appends between two saves.
 const SAVE_EVERY: u64 = 5;
 
-/// The run that is killed: not a test of its own.
+/// Writes until the process is killed; this is not a test of its own.
 #[tokio::test]
 #[ignore = "it runs until it is killed; the other test starts it"]
 async fn writes_until_it_is_killed() {
@@ -36,7 +36,7 @@ async fn writes_until_it_is_killed() {
     }
 }
 
-/// Tells the parent how many records are durable.
+/// Reports the number of durable records to the parent.
 fn say(count: u64) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "\ndurable {count}").unwrap();
@@ -77,7 +77,7 @@ fn start(folder: &Path) -> Child {
         .unwrap()
 }
 
-/// Returns the last number of durable records that the child printed.
+/// Returns the last number of durable records that the child printed; none if it printed none.
 fn last_word(child: &mut Child) -> Option<u64> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let numbers = lines

@@ -1,4 +1,4 @@
-//! The time that a large state takes. Run with
+//! The time that operations on a large state take. Run with
 //! `cargo test -p state --release --test main -- --ignored --nocapture speed`.
 
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use state::file::FileStore;
 use state::{Holder, Store, conformance};
 
 const ENTRIES: u64 = 100_000;
-/// For each, in a release build.
+/// The longest time of each operation, in a release build.
 const BUDGET: Duration = Duration::from_millis(400);
 
 fn large() -> Snapshot {
@@ -30,7 +30,7 @@ fn large() -> Snapshot {
     snapshot
 }
 
-/// The best of some tries: the others say more about what else the machine does.
+/// Reports the best of some attempts: the others depend more on the load of the machine.
 fn report(what: &str, tries: &[Duration]) {
     let best = tries.iter().min().unwrap();
     println!("{what}: {best:?}");
@@ -74,7 +74,7 @@ async fn an_append_costs_what_a_sync_costs() {
         held.append(&conformance::records(n..n + 1)).await.unwrap();
     }
     println!("one record, one append: {:?} each", started.elapsed() / 200);
-    // On a thread of the runtime, where stepping aside hands its tasks to another thread.
+    // This runs on a thread of the runtime, where blocking work hands the other tasks to another thread.
     let aside = tokio::spawn(async {
         let started = Instant::now();
         for _ in 0..1000 {

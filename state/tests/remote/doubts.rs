@@ -1,5 +1,5 @@
-//! Doubts about object stores, each a test: what a killed, a slow or a late holder leaves behind may
-//! cost nobody anything.
+//! Doubts about object stores, each a test: the traces of a killed, a slow or a late holder harm no other
+//! run.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use state::{Store, StoreError};
 
 use super::faulty::{TTL, drive_out, faulty, initialised, locked, names};
 
-/// A word of life that is on its way when a holder lets go may not be its last.
+/// A lock that is released during a heartbeat is free afterwards.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lock_that_is_let_go_is_free_also_during_a_beat() {
-    // Without a state nothing is noted before the last word.
+    // Without a state nothing is noted before the last write.
     let (service, store) = faulty();
     for round in 0..4 {
         let held = locked(&store, &format!("r{round}")).await;
@@ -25,8 +25,8 @@ async fn a_lock_that_is_let_go_is_free_also_during_a_beat() {
     }
 }
 
-/// A run that was killed between its snapshot and the frame that names it leaves a snapshot that
-/// never counted. It is no part of the history.
+/// A run that was killed between its snapshot and the frame that names it leaves a snapshot that never
+/// counted. It is not part of the history.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_snapshot_that_never_counted_is_not_in_the_history() {
     let (service, store) = faulty();
@@ -50,7 +50,7 @@ async fn a_snapshot_that_never_counted_is_not_in_the_history() {
     assert_eq!(snapshots, 3, "{names:?}");
 }
 
-/// The same with a run that was driven out: what it was about to save is gone with it.
+/// A run that was driven out during a save leaves a snapshot that is not part of the history either.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_late_holder_saves_is_not_in_the_history() {
     let (service, store) = faulty();

@@ -1,4 +1,4 @@
-//! An object store in memory in which something goes wrong now and then, and what tests do with one.
+//! An object store in memory with occasional faults, and helpers for tests with it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -22,21 +22,21 @@ use super::holder;
 
 pub(crate) const TTL: Duration = Duration::from_millis(600);
 
-/// A store over another one, in which something goes wrong now and then.
+/// A store over another one, with occasional faults.
 #[derive(Debug, Default)]
 pub(crate) struct Faulty {
     pub(crate) inner: InMemory,
-    /// The next so many answers of writes are lost, after the effect.
+    /// The number of next writes whose answers are lost, after the effect.
     pub(crate) lose: AtomicU32,
-    /// The next so many writes fail without effect, as a conflict does.
+    /// The number of next writes that fail without effect, as a conflict does.
     pub(crate) conflict: AtomicU32,
-    /// All writes of the lock fail: the holder stands still.
+    /// True if all writes of the lock fail, as for a suspended holder.
     pub(crate) still: AtomicBool,
-    /// The answers of writes of the lock come so many milliseconds after the effect.
+    /// The delay of the answers of writes of the lock after the effect, in milliseconds.
     pub(crate) late_ms: AtomicU32,
-    /// No frame of the journal can be written.
+    /// True if no frame of the journal can be written.
     pub(crate) mute: AtomicBool,
-    /// Conditions are taken and ignored.
+    /// True if conditions are accepted and ignored.
     pub(crate) deaf: AtomicBool,
 }
 
@@ -144,7 +144,7 @@ pub(crate) async fn initialised(store: &BucketStore) -> Version {
     version
 }
 
-/// Names of all objects, in order.
+/// Returns the names of all objects, in order.
 pub(crate) async fn names(store: &dyn ObjectStore) -> Vec<String> {
     let listed = store.list(None).map_ok(|meta| meta.location.to_string());
     let mut names: Vec<String> = listed.try_collect().await.unwrap();
@@ -152,7 +152,7 @@ pub(crate) async fn names(store: &dyn ObjectStore) -> Vec<String> {
     names
 }
 
-/// Removes the lock object: what a takeover after silence comes to, at once.
+/// Removes the lock object, which has the effect of a takeover after silence, at once.
 pub(crate) async fn drive_out(service: &Faulty) {
     service.inner.delete(&Path::from("team/prod/lock")).await.unwrap();
 }

@@ -1,5 +1,5 @@
-//! Google Cloud Storage, as its client speaks to it: over the XML API, with generations for
-//! conditions. Objects and conditions are kept by an S3 behind a translator (`gcs.py`).
+//! Google Cloud Storage through its own client: over the XML API, with generations as conditions. An S3
+//! server behind a translator (`gcs.py`) stores the objects and enforces the conditions.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -52,7 +52,7 @@ async fn gcs_shuts_out_a_holder_that_stood_still() {
     held.release().await.unwrap();
     let mut zombie = store.lock(&holder("zombie"), Duration::ZERO).await.unwrap();
     zombie.append(&records(0..1)).await.unwrap();
-    // What a takeover does, by a hand that does not wait for silence.
+    // This does by hand the same as a takeover, without waiting for silence.
     let lock = format!("/bucket/{prefix}/lock");
     assert_eq!(http(gcs.server.port, "DELETE", &lock), 204);
     let mut other = store.lock(&holder("other"), Duration::ZERO).await.unwrap();
@@ -67,7 +67,7 @@ async fn gcs_shuts_out_a_holder_that_stood_still() {
     assert_eq!(store.load().await.unwrap().records, records(0..2));
 }
 
-/// GCS takes one write of an object a second; the lock is written more often than that.
+/// GCS accepts one write of an object for each second; the lock is written more often than that.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lock_that_is_written_too_often_is_written_later() {
     let Some(gcs) = gcs("--slow") else { return };
@@ -91,7 +91,7 @@ async fn a_gcs_that_ignores_conditions_is_refused() {
     assert!(what.contains("ignores conditional writes"), "{what}");
 }
 
-/// This one ignores them, too, and already its first answer is none of GCS's: it has no `ETag`.
+/// This server ignores them, too, and already its first answer differs from GCS's: it has no `ETag`.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gcs_that_answers_like_no_gcs_is_refused() {
     let Some(server) = gcp_storage_emulator() else { return };
@@ -108,7 +108,7 @@ async fn gcs_without_a_bucket_or_a_server_shows_no_secret() {
         let store = store_in(bucket, port, "x").patience(Duration::ZERO);
         let error = store.lock(&holder("a"), Duration::ZERO).await.map(drop).unwrap_err();
         let text = format!("{error} {error:?}");
-        // The place says at which address it is; what was called there is not shown.
+        // The location shows its address; the message about the call does not show the request.
         let called = format!("127.0.0.1:{port}/");
         assert!(!text.contains("canary") && !text.contains(&called), "{text}");
         assert!(matches!(error, StoreError::Failed { .. }), "{text}");

@@ -1,4 +1,4 @@
-//! The backends for other places than this machine, against real servers.
+//! The backends for other machines, against real servers.
 #![cfg(any(feature = "postgres", feature = "object-store"))]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -21,7 +21,7 @@ use engine::config::settings::StateSettings;
 use engine::value::Value;
 use state::Holder;
 
-/// Settings as a spec gives them.
+/// Returns settings as a spec gives them.
 fn settings(backend: &str, values: &[(&str, &str)]) -> StateSettings {
     let mut settings = StateSettings::file();
     settings.backend = backend.into();
@@ -37,7 +37,7 @@ fn holder(run: &str) -> Holder {
     Holder { run: run.to_owned(), command: "apply".to_owned(), pid: 7, ..Holder::default() }
 }
 
-/// A name that no other test has.
+/// Returns a name that no other test has.
 fn name(prefix: &str) -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("{prefix}{}", NEXT.fetch_add(1, Ordering::Relaxed))

@@ -1,4 +1,4 @@
-//! Object stores: in memory, with faults in between, and the services themselves.
+//! Object stores: in memory, with faults, and the services themselves.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -47,7 +47,7 @@ async fn conforms_with_a_key() {
     }
 }
 
-/// Nothing is wrong with what is there, so nobody is sent to put an older state in its place.
+/// A wrong or a missing key is no damage, so the message does not advise to restore an older state.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_key_and_none_are_no_damage() {
     let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
@@ -67,7 +67,7 @@ async fn another_key_and_none_are_no_damage() {
     assert!(![none, other].iter().any(|said| said.contains("push")));
 }
 
-/// The services themselves: what tests in memory promise holds there, too.
+/// The services themselves have the properties that the tests in memory assume.
 async fn conforms(make: impl Fn() -> OpenStore) {
     conformance::run(make).await;
 }
@@ -116,7 +116,7 @@ async fn s3_shuts_out_a_holder_that_stood_still() {
     let first = initialised(&store).await;
     let mut zombie = locked(&store, "zombie").await;
     zombie.append(&records(0..1)).await.unwrap();
-    // What a takeover does, by a hand that does not wait for silence.
+    // This does by hand the same as a takeover, without waiting for silence.
     let client = object_store::aws::AmazonS3Builder::new()
         .with_bucket_name("bucket")
         .with_region("eu-west-1")
@@ -175,7 +175,7 @@ async fn s3_without_a_bucket_or_a_server_shows_no_secret() {
         let store = store.unwrap().unwrap().patience(Duration::ZERO);
         let error = store.lock(&holder("a"), Duration::ZERO).await.map(drop).unwrap_err();
         let text = format!("{error} {error:?}");
-        // The place says at which address it is; what was called there is not shown.
+        // The location shows its address; the message about the call does not show the request.
         let called = format!("127.0.0.1:{port}/");
         assert!(!text.contains("canary") && !text.contains(&called), "{text}");
         assert!(matches!(error, StoreError::Failed { .. }), "{text}");
@@ -185,7 +185,7 @@ async fn s3_without_a_bucket_or_a_server_shows_no_secret() {
 #[cfg(feature = "azure")]
 #[tokio::test(flavor = "multi_thread")]
 async fn azure_conforms() {
-    // The account and the key that every emulator has.
+    // These are the account and the key of every emulator.
     const KEY: &str =
         "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
     let Some(server) = azurite() else { return };
@@ -212,8 +212,8 @@ async fn azure_conforms() {
     .await;
 }
 
-/// The holder's tasks end with it. Its container is started again: the next run has the same host's
-/// name and the same process number, and a process of that number is there.
+/// The lock of a killed holder is free after its lifetime. Its container is started again: the next run has
+/// the same host name and the same process number, and a process with that number exists.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_holders_lock_is_free_after_its_time() {
     let (_, store) = faulty();
@@ -253,8 +253,8 @@ async fn who_is_alive_is_told_at_the_next_beat() {
     drop(held);
 }
 
-/// The holder stands still in the middle of everything: its lock is waited out, a second run takes
-/// over, and nothing that the first one still tries has any effect.
+/// A suspended holder writes nothing: its lock is waited out, a second run takes over, and no further write
+/// of the first one has any effect.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_holder_that_stood_still_writes_nothing() {
     let (service, store) = faulty();
@@ -277,7 +277,7 @@ async fn a_holder_that_stood_still_writes_nothing() {
     assert_eq!((loaded.records, loaded.holder), (records(2..3), None));
 }
 
-/// Frames that shut out a zombie outlive the clearing away.
+/// The frames that shut out a suspended holder stay after objects are removed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_zombie_is_shut_out_after_a_save_too() {
     let (service, store) = faulty();
@@ -408,7 +408,7 @@ async fn what_is_missing_or_changed_is_never_a_first_run() {
                 panic!("case {index}: {result:?}");
             };
             assert!(what.contains(expected), "case {index}: {what}");
-            // The lock of who could not begin is given up.
+            // A run that could not begin releases the lock.
             store.restore(&holder("c"), &snapshot(1)).await.unwrap();
             assert!(store.load().await.unwrap().snapshot.unwrap().serial > 1, "case {index}");
             locked(&store, "d").await.append(&records(5..6)).await.unwrap();
@@ -429,7 +429,7 @@ fn last(names: &[String], part: &str, skipped: usize) -> Vec<String> {
     found.into_iter().rev().skip(skipped).take(1).collect()
 }
 
-/// A crash leaves a prefix of the writes behind: each is a state, the one before or the one after.
+/// A crash leaves the first writes of a run: they are always a state, the one before or the one after.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_crash_leaves_a_state() {
     for cut in 0..14 {
@@ -438,7 +438,7 @@ async fn every_crash_leaves_a_state() {
         let first = initialised(&store).await;
         let mut held = locked(&store, "a").await;
         held.append(&records(0..1)).await.unwrap();
-        // From some write on, all fail as if the process were gone.
+        // From some write on, all writes fail, as if the process were gone.
         let before = names(&service.inner).await;
         service.conflict.store(0, Ordering::SeqCst);
         let saved = if cut == 0 {
@@ -472,7 +472,7 @@ async fn twenty_older_snapshots_are_kept_and_the_journal_is_cleared() {
     assert_eq!(store.past(3).await.unwrap(), None);
     let names = names(&service.inner).await;
     let frames = names.iter().filter(|name| name.contains("journal/")).count();
-    // The one that counts, and the first of its holder.
+    // The frames are the current one, and the first one of its holder.
     assert_eq!(frames, 2, "{names:?}");
 }
 
@@ -505,7 +505,8 @@ async fn an_error_shows_no_address() {
     assert!(!text.contains("canary"), "{text}");
 }
 
-/// A service that answers everything with a redirect to another one, and what that one was asked.
+/// A service that answers everything with a redirect to another one, and the number of requests that the
+/// other one gets.
 #[cfg(feature = "s3")]
 fn redirecting() -> (u16, Arc<AtomicU32>) {
     let (front, back) = (listener(), listener());
@@ -545,7 +546,7 @@ fn answer_with(mut client: std::net::TcpStream, answer: &str) {
     client.shutdown(std::net::Shutdown::Both).ok();
 }
 
-/// The signature and the token of a session would go where nobody said.
+/// No redirect is followed, because the signature and the token of a session would be sent to another host.
 #[cfg(feature = "s3")]
 #[tokio::test(flavor = "multi_thread")]
 async fn no_redirect_is_followed() {
@@ -563,7 +564,8 @@ async fn no_redirect_is_followed() {
     assert_eq!(elsewhere.load(Ordering::SeqCst), 0);
 }
 
-/// A service that takes a connection and says nothing is given up in time, and said to be silent.
+/// A service that accepts a connection and says nothing is given up in time, with a message about its
+/// silence.
 #[cfg(feature = "s3")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_service_is_an_error_in_time() {
@@ -575,7 +577,7 @@ async fn a_silent_service_is_an_error_in_time() {
     assert!(begun.elapsed() < Duration::from_secs(45), "{:?}", begun.elapsed());
 }
 
-/// A part of a host's name comes from the spec.
+/// No part of a host's name from a spec leads to another host.
 #[test]
 fn no_part_of_a_host_leads_elsewhere() {
     let right = [
@@ -615,8 +617,8 @@ fn no_part_of_a_host_leads_elsewhere() {
     }
 }
 
-/// A container in the emulator, with its own tool's signature: a request that anybody may send
-/// after a shared key was computed for it.
+/// Makes a container in the emulator, with a signature of the emulator's own tool: after a shared key was
+/// computed for it, anybody may send the request.
 #[cfg(feature = "azure")]
 fn make_container(port: u16, key: &str) {
     let script = r#"

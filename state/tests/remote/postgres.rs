@@ -24,7 +24,7 @@ fn store_at(url: &str, name: &str) -> PostgresStore {
     PostgresStore::open(&settings, &Environment::new(&look), Cipher::off()).unwrap()
 }
 
-/// A new state in the database that all tests share.
+/// Returns a new state in the database that all tests share.
 fn place() -> Option<(&'static Postgres, String, String)> {
     let server = server()?;
     Some((server, server.url("postgres"), name("state-")))
@@ -34,7 +34,7 @@ fn is_fenced<T: std::fmt::Debug>(result: &Result<T, StoreError>) -> bool {
     matches!(result, Err(StoreError::Fenced(_)))
 }
 
-/// Ends all sessions of a database, as a server does that is started anew.
+/// Ends all sessions of a database, as a restart of the server does.
 fn end_connections(server: &Postgres, database: &str) -> String {
     server.sql(
         "postgres",
@@ -83,8 +83,8 @@ async fn conforms_with_a_key() {
     assert_eq!(bodies, "0", "a snapshot is not encrypted");
 }
 
-/// Terraform's zombie: the holder stands still, the server drops its connection, a second run takes
-/// over and works, and then the first one goes on.
+/// A holder that was driven out writes nothing: it is suspended, the server drops its connection, a second
+/// run takes over and works, and then the first one continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_holder_that_was_driven_out_writes_nothing() {
     let Some(server) = server() else { return };
@@ -108,7 +108,7 @@ async fn a_holder_that_was_driven_out_writes_nothing() {
     assert_eq!(loaded.records, records(3..4));
 }
 
-/// The holder stands still, connected; a person takes the lock from it, and it goes on later.
+/// A connected holder is suspended; a person takes the lock from it, and it continues later.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_living_holder_is_driven_out_by_name_only() {
     let Some((_, url, name)) = place() else { return };
@@ -134,7 +134,8 @@ async fn a_living_holder_is_driven_out_by_name_only() {
     assert_eq!(store.load().await.unwrap().snapshot, Some(snapshot(4)));
 }
 
-/// The state of a run may be unreadable because of the run itself: the holder of the lock is reported all the same.
+/// The state of a run may be unreadable because of the run itself: the holder of the lock is returned all the
+/// same.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_holder_is_driven_out_of_what_cannot_be_read() {
     let Some((server, url, name)) = place() else { return };
@@ -152,7 +153,7 @@ async fn a_holder_is_driven_out_of_what_cannot_be_read() {
     drop(zombie);
 }
 
-/// Driven out, and nobody took the lock yet: it must not get it back, and write.
+/// A run that was driven out must not get the lock back and write, even if no other run has taken it yet.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_was_driven_out_does_not_come_back() {
     let Some((_, url, name)) = place() else { return };
@@ -168,8 +169,8 @@ async fn who_was_driven_out_does_not_come_back() {
     assert_eq!((loaded.snapshot, loaded.records), (Some(snapshot(0)), records(0..1)));
 }
 
-/// A user may be able to write the tables and not to end sessions: the run is shut out at once, and its lock ends
-/// when it notices. Meanwhile the error says what is the matter.
+/// A user may be able to write the tables and not to end sessions. Then the run is shut out at once, and its
+/// lock ends when it notices. Until then the error explains that.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_of_another_user_is_said() {
     let Some((server, url, name)) = place() else { return };
@@ -187,7 +188,7 @@ async fn a_session_of_another_user_is_said() {
     let error = guest.drive_out("zombie").await.unwrap_err().to_string();
     assert!(error.contains("can no longer write"), "{error}");
     assert!(error.contains("does not let this user end session"), "{error}");
-    // As long as it is there, it is said again, and not that no run holds the lock.
+    // As long as the session exists, the same error comes again, and not one that no run holds the lock.
     let again = guest.drive_out("zombie").await.unwrap_err().to_string();
     assert_eq!(again, error);
     assert!(is_fenced(&zombie.append(&records(7..8)).await));
@@ -213,8 +214,8 @@ async fn a_dropped_connection_is_made_again() {
     assert_eq!((loaded.snapshot, loaded.records), (Some(snapshot(1)), records(9..10)));
 }
 
-/// The server failed over to a copy that had not got the newest record: the run must not go on behind
-/// a gap. A snapshot holds what is missing, so it may be saved.
+/// The server failed over to a copy without the newest record: the run must not continue after a gap. A
+/// snapshot contains the missing record, so it may be saved.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_that_lags_behind_gets_no_gap() {
     let Some(server) = server() else { return };
@@ -243,7 +244,7 @@ async fn a_copy_that_lags_behind_gets_no_gap() {
     }
 }
 
-/// Stands between client and server, and can cut what the server answers.
+/// A proxy between client and server that can drop the server's answers.
 struct Wire {
     port: u16,
     deaf: Arc<AtomicBool>,
@@ -268,7 +269,7 @@ impl Wire {
     }
 }
 
-/// Passes bytes on; where `deaf` is set, the next ones are lost and the connection with them.
+/// Passes bytes on; if `deaf` is set, the next ones are lost together with the connection.
 fn pass(mut from: TcpStream, mut to: TcpStream, deaf: Option<&AtomicBool>) {
     use std::io::{Read as _, Write as _};
     let mut bytes = vec![0; 65536];
@@ -284,7 +285,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, deaf: Option<&AtomicBool>) {
     to.shutdown(std::net::Shutdown::Both).ok();
 }
 
-/// The server wrote, and its answer is lost: nothing is written twice, nothing is missing.
+/// After a lost answer of the server, no record is written twice, and none is missing.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_answer_is_read_back() {
     let Some((server, _, name)) = place() else { return };
@@ -313,7 +314,8 @@ async fn a_database_that_is_gone_is_an_error_in_time() {
     let store = store_at(&url, &name).patience(Duration::from_millis(300));
     initialised(&store).await;
     let mut held = store.lock(&holder("a"), Duration::ZERO).await.unwrap();
-    // Whoever holds the lock meanwhile and has not raised the epoch is no reason to go on, either.
+    // A run must not continue either if another run holds the lock meanwhile and has not raised the epoch
+    // yet.
     server.sql(
         "postgres",
         &format!("UPDATE plumb.store SET epoch = epoch + 1 WHERE name = '{name}'"),
@@ -323,8 +325,8 @@ async fn a_database_that_is_gone_is_an_error_in_time() {
     assert!(is_fenced(&held.append(&records(0..1)).await), "it stays so");
 }
 
-/// Stands between client and server like a box that forgets: connections of before it forgot stay
-/// open and say nothing more, new ones work.
+/// A proxy between client and server that forgets connections: old ones stay open and silent, and new ones
+/// work.
 fn forgetful(port: u16) -> (u16, Arc<AtomicU32>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let front = listener.local_addr().unwrap().port();
@@ -357,13 +359,14 @@ fn forgetful(port: u16) -> (u16, Arc<AtomicU32>) {
     (front, age)
 }
 
-/// A connection that was forgotten on the way is made again, and the run goes on.
+/// A connection that the proxy has forgotten is made again, and the run continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_went_silent_is_made_again() {
     let Some((server, _, name)) = place() else { return };
     let (port, age) = forgetful(server.server.port);
     let url = format!("postgres://plumb:{PASSWORD}@127.0.0.1:{port}/postgres");
-    // Patience is counted from when silence was noticed: it is less than that took.
+    // The time of patience is counted from the moment when silence was noticed; it is shorter than the time
+    // until then.
     let store = store_at(&url, &name).answer(Duration::from_secs(3));
     let store = store.patience(Duration::from_secs(2));
     let first = initialised(&store).await;
@@ -382,7 +385,7 @@ async fn a_connection_that_went_silent_is_made_again() {
     assert_eq!((loaded.snapshot, loaded.records), (Some(snapshot(1)), records(2..3)));
 }
 
-/// A server that takes connections and stands still: whoever only reads is told so, too.
+/// A server that accepts connections and is suspended is an error in time, even for a read.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_says_nothing_is_an_error_in_time() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -568,7 +571,7 @@ async fn a_server_that_does_not_wait_for_its_disk_is_refused() {
             "{what}: {help}"
         );
     }
-    // What the message says helps; and what is there can be read.
+    // The advice in the message works, and the stored state can be read.
     server.sql("postgres", "ALTER SYSTEM SET fsync = on");
     server.sql("postgres", "SELECT pg_reload_conf()");
     let until = Instant::now() + Duration::from_secs(20);
@@ -628,7 +631,7 @@ async fn no_password_is_shown() {
     }
 }
 
-/// An error with its causes.
+/// An error with its causes, as text.
 struct CommandText<'a>(&'a dyn std::error::Error);
 
 impl std::fmt::Display for CommandText<'_> {
@@ -658,7 +661,7 @@ async fn tls_checks_who_answers() {
     };
     let trusted = with(Some(&roots)).unwrap().lock(&holder("a"), Duration::ZERO).await;
     trusted.unwrap().release().await.unwrap();
-    // Where the system has no certificates at all, that is an error of its own.
+    // If the system has no certificates at all, that is another error.
     if let Ok(store) = with(None) {
         assert!(store.load().await.is_err(), "nobody knows that certificate");
     }

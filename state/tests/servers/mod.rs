@@ -1,7 +1,9 @@
-//! Real servers for tests: each is started for the test process, listens on loopback, and ends with
-//! it, however that ends. `.ci/servers` installs them; a test whose server is not there says so.
+//! Real servers for tests. Each is started for the test process, listens on loopback, and ends with the
+//! process, however that ends. `.ci/servers` installs them; a test whose server is not installed reports that
+//! it is skipped.
 //!
-//! Where `PLUMB_TEST_SERVERS` is set, it is the folder that `.ci/servers` installed into.
+//! The variable `PLUMB_TEST_SERVERS` names the folder that `.ci/servers` installed into; it is not needed for
+//! the default folder.
 #![allow(dead_code, reason = "each test binary uses some of it")]
 #![allow(clippy::print_stderr, reason = "that a test was skipped is to be seen")]
 
@@ -13,7 +15,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) const PASSWORD: &str = "canary-password-5d1c";
 
-/// A server that ends when this process does: its shell waits for the end of a pipe.
+/// A server that ends when this process does: its shell waits until its standard input is closed.
 pub(crate) struct Server {
     child: Child,
     pub(crate) port: u16,
@@ -21,7 +23,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Runs a shell command with `PORT` and `DIR`, whose last line is the server.
+    /// Runs a shell command with the variables `PORT` and `DIR`; the last line of the command is the server.
     fn start(script: &str, variables: &[(&str, &str)]) -> Self {
         let dir = tempfile::tempdir().expect("there is room for a folder");
         let port = free_port();
@@ -73,8 +75,8 @@ fn free_port() -> u16 {
     listener.local_addr().expect("it is bound").port()
 }
 
-/// Says that a test is skipped, and that it must not be where its server was to be installed: by
-/// `PLUMB_TEST_SERVERS_REQUIRED`, the first words of those servers, or `all`.
+/// Reports that a test is skipped. Fails if `PLUMB_TEST_SERVERS_REQUIRED` names the server; that variable has
+/// the first words of the required servers' names, or `all`.
 fn skipped<T>(what: &str) -> Option<T> {
     let required = std::env::var("PLUMB_TEST_SERVERS_REQUIRED").unwrap_or_default();
     assert!(
@@ -121,7 +123,7 @@ impl Postgres {
         Self::start_with("")
     }
 
-    /// The same with lines for its configuration.
+    /// Starts the server with additional lines in its configuration.
     pub(crate) fn start_with(lines: &str) -> Option<Self> {
         let versions = std::fs::read_dir("/usr/lib/postgresql").ok();
         let mut bins: Vec<PathBuf> = versions
@@ -161,18 +163,18 @@ impl Postgres {
         Some(this)
     }
 
-    /// The address of a database, with the password in it.
+    /// Returns the address of a database, with the password in it.
     pub(crate) fn url(&self, database: &str) -> String {
         format!("postgres://plumb:{PASSWORD}@127.0.0.1:{}/{database}", self.server.port)
     }
 
-    /// A database of its own.
+    /// Makes a database and returns its address.
     pub(crate) fn database(&self, name: &str) -> String {
         self.sql("postgres", &format!("CREATE DATABASE {name}"));
         self.url(name)
     }
 
-    /// Runs a statement as a person would, and returns what it printed.
+    /// Runs a statement with `psql`, as a person would, and returns its output.
     pub(crate) fn sql(&self, database: &str, statement: &str) -> String {
         self.try_sql(database, statement).expect("the statement is right")
     }
@@ -189,7 +191,7 @@ impl Postgres {
     }
 }
 
-/// A pooler in front of a database server.
+/// Starts a pooler in front of a database server.
 pub(crate) fn pgbouncer(postgres: &Postgres, mode: &str) -> Option<Server> {
     let bins = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"];
     let Some(bin) = bins.into_iter().find(|bin| Path::new(bin).exists()) else {
@@ -222,7 +224,7 @@ INI
     Some(Server::start(script, &variables).wait_until(Server::listens))
 }
 
-/// An S3 that keeps conditions.
+/// Starts an S3 server that enforces conditional writes.
 pub(crate) fn moto() -> Option<Server> {
     let Some(bin) = installed("python/bin/moto_server") else { return skipped("moto (S3)") };
     let bin = bin.to_string_lossy().into_owned();
@@ -230,7 +232,7 @@ pub(crate) fn moto() -> Option<Server> {
     Some(server.wait_until(Server::listens))
 }
 
-/// An S3 that takes conditions and does not keep them.
+/// Starts an S3 server that accepts conditions and does not enforce them.
 pub(crate) fn s3rver() -> Option<Server> {
     let Some(bin) = installed("node_modules/.bin/s3rver") else { return skipped("s3rver (S3)") };
     let bin = bin.to_string_lossy().into_owned();
@@ -238,14 +240,15 @@ pub(crate) fn s3rver() -> Option<Server> {
     Some(Server::start(script, &[("BIN", &bin)]).wait_until(Server::listens))
 }
 
-/// The XML API of Google Cloud Storage, before an S3 that keeps what is there and conditions.
+/// A server with the XML API of Google Cloud Storage, in front of an S3 server that stores the objects and
+/// enforces conditions.
 pub(crate) struct Gcs {
-    /// The server that holds it.
+    /// The server with the XML API.
     pub(crate) server: Server,
     _behind: Server,
 }
 
-/// Starts it; `options` are those of `gcs.py`, with one bucket, `bucket`.
+/// Starts the server with one bucket, `bucket`; `options` are options of `gcs.py`.
 pub(crate) fn gcs(options: &str) -> Option<Gcs> {
     let behind = moto()?;
     assert_eq!(http(behind.port, "PUT", "/bucket"), 200);
@@ -261,7 +264,7 @@ pub(crate) fn gcs(options: &str) -> Option<Gcs> {
     Some(Gcs { server: server.wait_until(Server::listens), _behind: behind })
 }
 
-/// A GCS that takes conditions and does not keep them, with one bucket, `bucket`.
+/// Starts a GCS server that accepts conditions and does not enforce them, with one bucket, `bucket`.
 pub(crate) fn gcp_storage_emulator() -> Option<Server> {
     let Some(bin) = installed("python/bin/gcp-storage-emulator") else {
         return skipped("gcp-storage-emulator (GCS)");
@@ -272,14 +275,14 @@ pub(crate) fn gcp_storage_emulator() -> Option<Server> {
     Some(Server::start(script, &[("BIN", &bin)]).wait_until(Server::listens))
 }
 
-/// Returns credentials as GCS's own tools take them, for a server that asks for no token.
+/// Returns credentials in the form of GCS's own tools, for a server that asks for no token.
 pub(crate) fn gcs_account(secret: &str) -> String {
     format!(
         r#"{{"private_key":"{secret}","private_key_id":"{secret}","client_email":"plumb","disable_oauth":true}}"#
     )
 }
 
-/// Azure's blobs.
+/// Starts a server with the API of Azure Blob Storage.
 pub(crate) fn azurite() -> Option<Server> {
     let Some(bin) = installed("node_modules/.bin/azurite-blob") else {
         return skipped("azurite (Azure)");
@@ -290,8 +293,9 @@ pub(crate) fn azurite() -> Option<Server> {
     Some(Server::start(script, &[("BIN", &bin)]).wait_until(Server::listens))
 }
 
-/// A request without anything of a client's own, for what a person would do in a console. A server
-/// that has just begun to listen may hang up on the first ones.
+/// Sends a request without headers of a client library, for tasks that a person would do in a console;
+/// returns the status. Tries again for 20 seconds, because a server that has just begun to listen may close
+/// the first connections.
 pub(crate) fn http(port: u16, method: &str, path: &str) -> u16 {
     let until = Instant::now() + Duration::from_secs(20);
     loop {

@@ -4,7 +4,7 @@ pub(super) use crate::config::diagnostics::{missing_attributes, unknown_attribut
 use crate::diagnostics::{Diagnostic, Span};
 use crate::schema::TypeSchema;
 
-/// A data block of a type that no API has.
+/// Returns the error about a data block of a type that no API has.
 pub(super) fn nothing_to_look_up(schema: &TypeSchema, at: Span) -> Diagnostic {
     Diagnostic::error("nothing to look up")
         .at(at)
@@ -12,7 +12,7 @@ pub(super) fn nothing_to_look_up(schema: &TypeSchema, at: Span) -> Diagnostic {
         .help("refer to the resource, or read the outputs of its state: `[data.state.NAME]`")
 }
 
-/// An attribute by which nothing can be found.
+/// Returns the error about an attribute by which no object can be found.
 pub(super) fn invisible(ty: &str, name: &str, at: Span) -> Diagnostic {
     Diagnostic::error("nothing can be looked up by this attribute")
         .at(at)
@@ -20,7 +20,7 @@ pub(super) fn invisible(ty: &str, name: &str, at: Span) -> Diagnostic {
         .help("name another attribute, such as the id")
 }
 
-/// An attribute that is read and not given.
+/// Returns the error about an attribute that the block reads and therefore cannot give.
 pub(super) fn read_attribute(kind: &str, name: &str, at: Span) -> Diagnostic {
     Diagnostic::error("this attribute cannot be given")
         .at(at)
@@ -28,7 +28,7 @@ pub(super) fn read_attribute(kind: &str, name: &str, at: Span) -> Diagnostic {
         .help(format!("remove it, and refer to it: `data.{kind}.NAME.{name}`"))
 }
 
-/// A state of which nobody says where it is.
+/// Returns the error about a state without a place.
 pub(super) fn no_place(at: Span) -> Diagnostic {
     Diagnostic::error("missing attribute")
         .at(at)
@@ -36,7 +36,7 @@ pub(super) fn no_place(at: Span) -> Diagnostic {
         .help("write `path = \"../FOLDER\"` for the state of another spec, or `backend = \"…\"` as in `[state]`")
 }
 
-/// A state of which the place is said twice.
+/// Returns the error about a state with two places.
 pub(super) fn two_places(at: Span) -> Diagnostic {
     Diagnostic::error("one place too many")
         .at(at)
@@ -44,7 +44,7 @@ pub(super) fn two_places(at: Span) -> Diagnostic {
         .help("remove it, or remove `path` and name the backend")
 }
 
-/// A data block that would take any object.
+/// Returns the error about a data block without any attribute to search for.
 pub(super) fn no_condition(schema: &TypeSchema, at: Span) -> Diagnostic {
     let name = schema.name_attribute.as_deref().unwrap_or(super::ID);
     Diagnostic::error("missing attribute")

@@ -1,4 +1,4 @@
-//! Data that is no object of an API: the outputs of another state, and the answer of an address.
+//! Data that is no object of an API: the outputs of another state, and the answer of a URL.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
@@ -10,7 +10,7 @@ use crate::config::{RawBlock, backends};
 use crate::schema::{Attribute, Identity, Presence, ReplaceOrder, TypeSchema};
 use crate::types::Type;
 
-/// The kind of what a data block reads that is no object.
+/// The kind of data that a data block reads and that is no object of an API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetched {
     /// `data.state`: the outputs of another state.
@@ -32,7 +32,7 @@ impl Fetched {
         }
     }
 
-    /// The attributes of a block of this kind, and of what it reads.
+    /// Returns the attributes of a block of this kind: those that it gives and those that it reads.
     pub fn schema(self) -> &'static Arc<TypeSchema> {
         static STATE: LazyLock<Arc<TypeSchema>> = LazyLock::new(|| Arc::new(state()));
         static HTTP: LazyLock<Arc<TypeSchema>> = LazyLock::new(|| Arc::new(http()));
@@ -43,7 +43,7 @@ impl Fetched {
     }
 }
 
-/// Checks what a block of this kind gives.
+/// Checks the attributes that a block of this kind gives.
 pub(super) fn check(checker: &mut Checker<'_>, raw: &RawBlock, kind: Fetched) {
     let schema = kind.schema();
     let given = raw.items.iter().filter(|(name, _)| !RESERVED.contains(&&***name));
@@ -119,7 +119,7 @@ fn given(ty: Type, description: &str) -> Attribute {
     Attribute { presence, description: description.to_owned(), ..Attribute::new(ty) }
 }
 
-/// An attribute that is read.
+/// Returns an attribute that the block reads.
 fn read(ty: Type, description: &str) -> Attribute {
     Attribute { presence: Presence::Computed, ..given(ty, description) }
 }

@@ -1,7 +1,8 @@
-//! `[data.TYPE.NAME]` blocks: look-ups of objects that others made, and of what is no object.
+//! `[data.TYPE.NAME]` blocks: look-ups of objects that others made, and of data that is no object.
 //!
-//! Every type whose objects live in an API is one. Its attributes are conditions here: one object must bear all the
-//! values that a block gives. Those that the API computes can be given, too.
+//! Every type whose objects live in an API can be looked up. Its attributes are conditions here: the one
+//! object that is meant has all the values that a block gives. A block may also give attributes that the API
+//! computes.
 
 mod diagnostics;
 mod fetched;
@@ -24,7 +25,7 @@ use crate::types::Type;
 /// The keys of a data block that are not attributes.
 const RESERVED: [&str; 4] = ["depends_on", "for_each", "lifecycle", "provider"];
 
-/// The attribute that every object has, whether its schema says so or not.
+/// The attribute that every object has, even if its schema does not list it.
 pub(crate) const ID: &str = "id";
 
 /// A data block.
@@ -34,28 +35,29 @@ pub struct DataConfig {
     pub block: Block,
     /// Its header's place.
     pub header: Span,
-    /// The provider instance that lists the objects; of what is no object, nothing that counts.
+    /// The provider instance that lists the objects; meaningless for data that is no object.
     pub provider: ProviderChoice,
     /// The schema of its type.
     pub schema: Arc<TypeSchema>,
     /// The attributes that the object must have; each fits its schema's type as far as types can tell.
     pub attributes: Table,
-    /// One look-up for each entry.
+    /// The expression with one look-up for each of its entries; none for a single look-up.
     pub for_each: Option<SpecExpr>,
-    /// The addresses that it comes after without referring to them; a key of none means all instances.
+    /// The addresses that the block waits for without referring to them; an address without a key means all
+    /// instances.
     pub depends_on: Vec<(Address, Span)>,
     /// Its preconditions and postconditions.
     pub lifecycle: Lifecycle,
 }
 
-/// The parts of a data block that its check reads.
+/// The parts of a data block that its check returns.
 pub(super) struct CheckedData {
     depends_on: Vec<(Address, Span)>,
     lifecycle: Lifecycle,
 }
 
 impl DataConfig {
-    /// The config of a block that was checked.
+    /// Returns the config of a block that was checked.
     pub(super) fn new(
         block: Block,
         raw: RawBlock,
@@ -68,19 +70,19 @@ impl DataConfig {
         Self { block, header, provider, schema, attributes, for_each, depends_on, lifecycle }
     }
 
-    /// Every expression of the block that may refer to others.
+    /// Returns every expression of the block that may refer to other blocks.
     pub(crate) fn expressions(&self) -> impl Iterator<Item = &SpecExpr> {
         let conditions = self.lifecycle.conditions();
         let conditions = conditions.flat_map(|it| [&it.condition, &it.message]);
         self.attributes.values().map(|item| &item.value).chain(&self.for_each).chain(conditions)
     }
 
-    /// The blocks that it comes after without referring to them.
+    /// Returns the blocks that the block waits for without referring to them.
     pub(crate) fn blocks_before(&self) -> impl Iterator<Item = &Block> {
         self.depends_on.iter().map(|(address, _)| &address.block)
     }
 
-    /// Returns true if an object has attributes that only reading it by its id shows.
+    /// Returns true if an object has attributes that only a read by its id shows.
     pub fn is_read_by_id(&self) -> bool {
         self.schema.attributes.values().any(|attribute| attribute.seen_in == SeenIn::Read)
     }

@@ -1,4 +1,4 @@
-//! Spec text in, diagnostics out.
+//! Tests of data blocks: the text of a spec goes in, diagnostics come out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Imports in, diagnostics or objects out.
+//! Tests of imports: import blocks go in, diagnostics or objects come out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ ids = '${var.ids}'
 for_each = '${var.ids}'
 ";
 
-/// Checks the diagnostics of imports; the imports as text.
+/// Checks the diagnostics of imports; returns the imports as text.
 #[track_caller]
 fn check(blocks: &str, expected: &str) -> Vec<String> {
     let (sources, files) = sources(&format!("{SPEC}{blocks}"));

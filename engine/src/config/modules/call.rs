@@ -1,4 +1,4 @@
-//! A call: one `[module.NAME]` block, read against the module that it calls.
+//! A call: one `[module.NAME]` block, together with the module that it calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::config::{Document, Item, ModuleSource, ProviderChoice, RawBlock};
 use crate::diagnostics::{Diagnostics, Span};
 use crate::expression::{Expr, Kind};
 
-/// A module as it is called: its document, and the inputs that it declares.
+/// A called module: its document, and the inputs that it declares.
 pub(super) struct Module {
     pub(super) document: Arc<Document>,
     pub(super) inputs: BTreeMap<Name, Declaration>,
 }
 
-/// Reads what every instance of a module has in common; what is wrong in it is said once.
+/// Reads the parts that all instances of a module share, so that a mistake in them is reported once.
 pub(super) fn module(document: &Arc<Document>, diagnostics: &mut Diagnostics) -> Module {
     let foreign = document.providers.values().map(|raw| ("provider", raw));
     let foreign = foreign.chain(document.imports.iter().map(|raw| ("import", raw)));
@@ -42,34 +42,34 @@ pub(super) fn module(document: &Arc<Document>, diagnostics: &mut Diagnostics) ->
 pub(super) struct Call<'a> {
     pub(super) raw: &'a RawBlock,
     pub(super) source: ModuleSource,
-    /// The provider instance that each name in the module stands for.
+    /// The provider instance for each provider name in the module.
     pub(super) providers: BTreeMap<Name, ProviderChoice>,
 }
 
 impl<'a> Call<'a> {
-    /// Reads a call; none if it cannot be carried out, which is said.
+    /// Reads a call; returns none if it cannot be carried out, which a diagnostic then says.
     pub(super) fn new(
         raw: &'a RawBlock,
         from: &ModuleSource,
         diagnostics: &mut Diagnostics,
     ) -> Option<Self> {
-        // The shell, which reads modules, says what is wrong with a source.
+        // The shell reads modules, and reports mistakes in a source.
         let source = ModuleSource::of(raw, from).ok()?;
         let providers = providers(raw, diagnostics);
         Some(Self { raw, source, providers })
     }
 
-    /// The place that stands for the call.
+    /// Returns the place that diagnostics show for the call.
     pub(super) fn at(&self) -> Span {
         self.raw.header
     }
 
-    /// The value of a key that is none of the inputs.
+    /// Returns the value of a key that is no input.
     pub(super) fn own(&self, key: &str) -> Option<&'a Item> {
         self.raw.items.get(key)
     }
 
-    /// The inputs that the call gives.
+    /// Returns the inputs that the call gives.
     pub(super) fn given(&self) -> impl Iterator<Item = (&'a Name, &'a Item)> {
         self.raw.items.iter().filter(|(name, _)| !keys::has(keys::MODULE, name))
     }

@@ -1,4 +1,4 @@
-//! A document and the modules that it calls as one flat document.
+//! The expansion of a document and the modules that it calls into one flat document.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::value::Value;
 /// The most instances of modules, all levels together.
 const INSTANCES_MAX: usize = 10_000;
 
-/// A flat document.
+/// A flat document, with facts about its modules.
 pub(in crate::config) struct Expanded {
     /// The document, without calls.
     pub(in crate::config) document: Document,
@@ -29,13 +29,13 @@ pub(in crate::config) struct Expanded {
     pub(in crate::config) input_types: BTreeMap<Name, Type>,
     /// The provider instances that names in a module stand for.
     pub(in crate::config) providers: BTreeMap<ModulePath, BTreeMap<Name, Name>>,
-    /// The modules with something wrong in them, so that what they hold is not known.
+    /// The modules with mistakes in them, whose content is therefore not known.
     pub(in crate::config) unknown: Vec<ModulePath>,
-    /// The moves and removals of the spec and of its modules, each with the instance that it stands in.
+    /// The moves and removals of the spec and of its modules, each with the module instance that contains it.
     pub(in crate::config) refactorings: Refactorings,
 }
 
-/// The blocks that say what became of objects of the state.
+/// The blocks about objects that changed their address or left the spec.
 #[derive(Default)]
 pub(in crate::config) struct Refactorings {
     /// `[[moved]]`.
@@ -96,10 +96,10 @@ pub(in crate::config) fn expand(
     expansion.finish()
 }
 
-/// A document whose calls are carried out.
+/// A document whose calls are being carried out.
 struct Caller {
     path: ModulePath,
-    /// The sources of the modules around it and its own, from the outside in.
+    /// The sources of this module and the modules around it, from the outside in.
     sources: Vec<ModuleSource>,
     calls: Arc<BTreeMap<Name, RawBlock>>,
 }
@@ -109,7 +109,7 @@ struct Expansion<'a> {
     library: BTreeMap<ModuleSource, Arc<Document>>,
     /// The modules that were read, by source.
     modules: BTreeMap<ModuleSource, Arc<Module>>,
-    /// The locals of the whole spec so far, for what is computed on the way.
+    /// The locals of the whole spec so far, for values that the expansion computes.
     locals: BTreeMap<Name, LocalConfig>,
     variables: &'a BTreeMap<Name, Variable>,
     files: &'a BTreeMap<String, Arc<str>>,
@@ -118,7 +118,7 @@ struct Expansion<'a> {
 }
 
 impl Expansion<'_> {
-    /// Puts the references of the spec itself to modules into the names of the whole.
+    /// Changes the references of the spec itself to modules to the names of the whole spec.
     fn add_root(&mut self, calls: &BTreeMap<Name, RawBlock>) {
         let path = ModulePath::root();
         let mut references =
@@ -139,7 +139,8 @@ impl Expansion<'_> {
         }
     }
 
-    /// Carries out the calls of a document: each after those whose outputs say which instances it has.
+    /// Carries out the calls of a document. A call comes after those whose outputs decide about its
+    /// instances.
     fn add_calls(&mut self, caller: &Caller) {
         let from = caller.sources.last().cloned().unwrap_or_default();
         let mut open: Vec<(&Name, Call<'_>)> = Vec::new();
@@ -152,7 +153,8 @@ impl Expansion<'_> {
             let paths: Vec<ModulePath> =
                 open.iter().map(|(name, _)| caller.path.join(name, None)).collect();
             let ready = open.iter().position(|(_, call)| !self.waits(caller, call, &paths));
-            // Calls that wait for one another are carried out all the same: what is missing is said of their values.
+            // Calls that wait for one another are carried out all the same; diagnostics about their values
+            // report what is missing.
             let (name, call) = open.remove(ready.unwrap_or_default());
             self.add_call(caller, name, &call);
         }
@@ -165,7 +167,7 @@ impl Expansion<'_> {
         })
     }
 
-    /// A value of a call in the names of the whole spec.
+    /// Returns a value of a call with the names of the whole spec.
     fn in_whole(&mut self, caller: &Caller, each: Option<Entry>, value: &SpecExpr) -> SpecExpr {
         let mut value = value.clone();
         let (path, calls) = (&caller.path, &*caller.calls);
@@ -206,7 +208,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// A module that is called, read once.
+    /// Returns a called module, which is read once.
     fn module(&mut self, source: &ModuleSource) -> Option<Arc<Module>> {
         if let Some(module) = self.modules.get(source) {
             return Some(Arc::clone(module));
@@ -216,7 +218,7 @@ impl Expansion<'_> {
         Some(module)
     }
 
-    /// The instances of a call; none where they cannot be known, which is said.
+    /// Returns the instances of a call; none if they cannot be known, which a diagnostic then says.
     fn instances_of(
         &mut self,
         caller: &Caller,
@@ -281,7 +283,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Defines the outputs of an instance that does not exist: nothing.
+    /// Defines the outputs of an instance that does not exist, as null.
     fn add_absent(&mut self, module: &Module, instance: &Instance, at: Span) {
         let nothing = |at: Span| SpecExpr { expr: Expr::literal(Value::Null), span: at };
         for name in module.document.outputs.keys() {
@@ -310,7 +312,7 @@ impl Expansion<'_> {
                 (None, Some(default)) => default.clone(),
                 (None, None) => SpecExpr { expr: Expr::literal(Value::Null), span: call.at() },
             };
-            // A missing input was said; as one of no type it causes no other mistake.
+            // A missing input was reported. Without a type it causes no further mistakes.
             let is_missing = given.is_none() && input.default.is_none();
             let ty = (!is_missing).then(|| input.ty.clone());
             if input.is_sensitive {
@@ -320,7 +322,8 @@ impl Expansion<'_> {
         }
     }
 
-    /// Holds the inputs that are known before planning against `nullable`, `allowed` and `validation` of their variables.
+    /// Checks the inputs that are known before planning against `nullable`, `allowed` and `validation` of
+    /// their variables.
     fn check_inputs(&mut self, call: &Call<'_>, module: &Module, instance: &Instance) {
         let (mut known, mut unknown) = (BTreeMap::new(), BTreeSet::new());
         for (name, input) in &module.inputs {
@@ -360,7 +363,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Adds what stands in a module, under the path of one instance.
+    /// Adds the blocks of a module, under the path of one instance.
     fn add_body(
         &mut self,
         module: &Module,
@@ -410,7 +413,7 @@ impl Expansion<'_> {
         self.add_table(references::whole(path), outputs, at);
     }
 
-    /// Adds the addresses that a call comes after to all blocks of the instance.
+    /// Adds the addresses that a call waits for to all blocks of the instance.
     fn add_dependencies(&mut self, caller: &ModulePath, path: &ModulePath, item: &Item) {
         let Kind::List(items) = &item.value.expr.kind else { return };
         let mut items = items.clone();
@@ -433,7 +436,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Puts the blocks of a module in the place of each `depends_on` that names the module.
+    /// Replaces each module in `depends_on` by the blocks of the module.
     fn finish(mut self) -> Expanded {
         let Document { resources, data, .. } = &mut self.expanded.document;
         let blocks: Vec<Block> =
@@ -468,7 +471,7 @@ impl Expansion<'_> {
     }
 }
 
-/// A value, or the default where it is null.
+/// Returns an expression with the value, or with the default if the value is null.
 fn or_default(value: SpecExpr, default: &SpecExpr) -> SpecExpr {
     let is_known = matches!(&value.expr.kind, Kind::Literal(known) if !known.is_null());
     if is_known {
@@ -486,7 +489,7 @@ fn or_default(value: SpecExpr, default: &SpecExpr) -> SpecExpr {
     SpecExpr { expr: Expr { kind: Kind::Conditional(Box::new(choice)), range }, span }
 }
 
-/// A value that counts as sensitive.
+/// Returns an expression with the same value, marked as sensitive.
 fn sensitive(value: SpecExpr) -> SpecExpr {
     let range = value.expr.range;
     let call =
@@ -494,7 +497,7 @@ fn sensitive(value: SpecExpr) -> SpecExpr {
     SpecExpr { expr: Expr { kind: Kind::Call(Box::new(call)), range }, span: value.span }
 }
 
-/// Puts the addresses of `depends_on` into the names of the whole spec.
+/// Changes the addresses of `depends_on` to the names of the whole spec.
 fn place_dependencies(raw: &mut RawBlock, path: &ModulePath) {
     let Some(mut item) = raw.items.get("depends_on").cloned() else { return };
     if let Kind::List(items) = &mut item.value.expr.kind {
@@ -513,7 +516,7 @@ fn place_address(item: &mut Expr, path: &ModulePath) {
     }
 }
 
-/// The blocks that an item of `depends_on` stands for, where it is a module; else the item.
+/// Returns the blocks of the module that an item of `depends_on` names; else the item itself.
 fn blocks_of(item: &Expr, blocks: &[Block]) -> Vec<Expr> {
     let Kind::Literal(Value::String(text)) = &item.kind else { return vec![item.clone()] };
     let Ok(module) = text.parse::<ModulePath>() else { return vec![item.clone()] };

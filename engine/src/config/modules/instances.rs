@@ -1,4 +1,4 @@
-//! The instances of a call: its `for_each` and `enabled`, which are computed before anything is planned.
+//! The instances of a call: its `for_each` and `enabled` are computed before planning.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::expression::{Expr, Kind, Root};
 use crate::types::Type;
 use crate::value::{Datum, Value};
 
-/// The values that are known before anything is planned.
+/// The values that are known before planning.
 pub(super) struct KnownValues<'a> {
     pub(super) variables: &'a BTreeMap<Name, Variable>,
     pub(super) files: &'a BTreeMap<String, Arc<str>>,
@@ -75,7 +75,7 @@ pub(super) fn is_enabled(
     }
 }
 
-/// Computes a value of which at least the outermost level must be known.
+/// Computes a value whose outermost level must be known.
 fn computed(
     key: &str,
     value: &SpecExpr,
@@ -98,14 +98,14 @@ fn computed(
     Ok(datum)
 }
 
-/// The value of a local, if it is known before planning.
+/// Returns the value of a local; none if it is not known before planning.
 pub(super) fn known_local(name: &Name, known: &KnownValues<'_>) -> Option<Datum> {
     let scope = known.scope();
     let value = scope.plain.locals.get(name, &scope).ok()?;
     value.value.is_known().then_some(value)
 }
 
-/// The scope before planning: what resources hold is unknown.
+/// The scope before planning: the values of resources are unknown.
 struct BeforePlanning<'a> {
     plain: PlainScope<'a>,
 }
@@ -133,7 +133,7 @@ impl Scope for BeforePlanning<'_> {
     }
 }
 
-/// Returns true if a value refers, also by way of locals, to an output of one of these calls.
+/// Returns true if a value refers to an output of one of these calls, directly or through locals.
 pub(super) fn waits_for(
     value: &SpecExpr,
     locals: &BTreeMap<Name, LocalConfig>,
@@ -156,7 +156,7 @@ pub(super) fn waits_for(
     waits
 }
 
-/// Returns true if a local belongs to a call, or is all of it.
+/// Returns true if a local belongs to a call, or is the whole value of it.
 fn is_below(local: &str, call: &ModulePath) -> bool {
     let rest = local.strip_prefix(call.as_str());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))

@@ -1,9 +1,9 @@
 //! Modules: specs that a spec calls.
 //!
-//! A module has no life of its own in a plan. [`expand`](expand::expand) turns a document and the modules that it calls
-//! into one flat document: the blocks of each instance stand in it under the path of the instance, its inputs, locals
-//! and outputs are locals, and references are put into the names of the whole. So a value passes from block to block,
-//! and nothing waits for a whole module.
+//! A module has no existence of its own in a plan. [`expand`](expand::expand) turns a document and the
+//! modules that it calls into one flat document. The blocks of each instance stand in it under the path of
+//! the instance; its inputs, locals and outputs become locals; and references get the names of the whole
+//! spec. So a value passes from block to block, and no block waits for a whole module.
 
 mod call;
 mod diagnostics;
@@ -30,16 +30,17 @@ use crate::value::Value;
 /// The most modules of a spec.
 const MODULES_MAX: usize = 1000;
 
-/// A module that a document calls, and the place where it says so.
+/// A module that a document calls, and the place of the call.
 struct CalledModule {
     source: ModuleSource,
     at: Span,
 }
 
-/// The text of a module as the shell read it: its document with what is wrong in it, or why it cannot be read.
+/// A module as the shell read it: its document with the mistakes in it, or the reason that it cannot be read.
 pub type ReadModule = Result<(Document, Diagnostics), String>;
 
-/// Puts the modules that a document calls, and those that they call, into its library. `read` reads one.
+/// Puts the modules that a document calls, and those that they call, into its library. `read` reads one
+/// module.
 pub fn load(
     document: &mut Document,
     read: &mut dyn FnMut(&ModuleSource) -> ReadModule,
@@ -79,7 +80,8 @@ pub fn sources(document: &Document) -> BTreeSet<ModuleSource> {
     all.flat_map(|(from, document)| called(document, &from).0).map(|call| call.source).collect()
 }
 
-/// The modules that a document calls, which has the source `from` itself, with what is wrong in the calls.
+/// Returns the modules that a document calls, and the mistakes in the calls. The document itself has the
+/// source `from`.
 fn called(document: &Document, from: &ModuleSource) -> (Vec<CalledModule>, Diagnostics) {
     let (mut called, mut diagnostics) = (Vec::new(), Diagnostics::new());
     for raw in document.modules.values() {
@@ -95,7 +97,7 @@ fn called(document: &Document, from: &ModuleSource) -> (Vec<CalledModule>, Diagn
     (called, diagnostics)
 }
 
-/// Returns the document of a module with the paths of its files as seen from the folder of the spec.
+/// Returns the document of a module with the paths of its files relative to the folder of the spec.
 fn placed(mut document: Document, source: &ModuleSource) -> Document {
     if document.files.is_empty() {
         return document;
@@ -114,14 +116,15 @@ fn placed(mut document: Document, source: &ModuleSource) -> Document {
     document
 }
 
-/// The name of a file that a module asks for, or of the list of a folder, as seen from the folder of the spec.
+/// Returns the name of a file that a module asks for, or of the list of a folder, relative to the folder of
+/// the spec.
 fn request(place: &str, name: &str) -> String {
     let request = FileRequest::of_name(name);
     let path = joined(place, request.path());
     request.with_path(&path).name().unwrap_or(path)
 }
 
-/// Every `key = value` of a module.
+/// Returns every `key = value` of a module.
 fn items_mut(document: &mut Document) -> impl Iterator<Item = &mut super::Item> {
     let blocks = document.variables.values_mut().chain(document.outputs.values_mut());
     let blocks = blocks.chain(document.checks.values_mut()).chain(document.modules.values_mut());

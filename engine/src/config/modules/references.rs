@@ -1,4 +1,4 @@
-//! References of one module in the names of the whole spec.
+//! The translation of references of one module into the names of the whole spec.
 //!
 //! A module is written with names of its own: `var.size`, `local.name`, `value.a`, `module.y.url`. In the whole spec
 //! these are a local `module.x.var.size`, a local `module.x.local.name`, a block `module.x.value.a`, and a local
@@ -25,32 +25,32 @@ pub(super) fn local(path: &ModulePath, name: &str) -> Name {
     if path.is_root() { name.into() } else { path.name_of(&format!("local.{name}")) }
 }
 
-/// The name of all outputs of a module together, or of all its instances.
+/// Returns the name of the local with all outputs of a module, or of all its instances.
 pub(super) fn whole(path: &ModulePath) -> Name {
     path.as_str().into()
 }
 
-/// The name of the `for_each` of a call, under which `each.value` finds its entries.
+/// Returns the name of the local with the `for_each` of a call, in which `each.value` finds its entries.
 pub(super) fn entries(call: &ModulePath) -> Name {
     call.name_of("for_each")
 }
 
-/// The entry of a call's `for_each` that `each` stands for in its inputs.
+/// The entry of a call's `for_each` that `each` means in the inputs of the call.
 #[derive(Clone)]
 pub(super) struct Entry {
-    /// Its key.
+    /// The key of the entry.
     pub(super) key: Name,
-    /// The local that holds all entries; none where an entry is its own key.
+    /// The local that holds all entries; none if an entry is its own key.
     pub(super) entries: Option<Name>,
 }
 
-/// Puts references of one module into the names of the whole spec.
+/// The translation of references of one module into the names of the whole spec.
 pub(super) struct References<'a> {
     /// The module.
     pub(super) path: &'a ModulePath,
-    /// Its calls of other modules.
+    /// The calls of other modules in this module.
     pub(super) calls: &'a BTreeMap<Name, RawBlock>,
-    /// The meaning of `each`; none where it stays what it is.
+    /// The meaning of `each`; none if it keeps its own meaning.
     pub(super) each: Option<Entry>,
     pub(super) diagnostics: &'a mut Diagnostics,
 }
@@ -67,7 +67,7 @@ impl References<'_> {
         change(&mut value.expr, &mut |part| self.part(part, file));
     }
 
-    /// Changes a reference; returns true if its parts are to be looked at.
+    /// Changes a reference; returns true if its parts are to be changed, too.
     fn part(&mut self, part: &mut Expr, file: FileId) -> bool {
         let range = part.range;
         let Some(root) = self.root(part, file) else { return true };
@@ -101,7 +101,7 @@ impl References<'_> {
         }
     }
 
-    /// The instance of a called module that an expression plainly is.
+    /// Returns the instance of a called module that an expression names directly; none for other expressions.
     fn instance(&mut self, expr: &Expr, file: FileId) -> Option<ModulePath> {
         let (root, index) = match &expr.kind {
             Kind::Index(base, index) => (&**base, Some(&**index)),

@@ -16,22 +16,22 @@ use crate::value::Value;
 pub struct ModuleSource {
     /// The repository; none for a folder beside the spec.
     pub repository: Option<Repository>,
-    /// The folder, relative to the one of the spec or to the root of the repository, without `.` in it; empty for these
-    /// themselves.
+    /// The folder, relative to the folder of the spec or to the root of the repository, without `.` in it;
+    /// empty for that folder itself.
     pub folder: String,
 }
 
 /// A git repository at a tag or revision.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Repository {
-    /// The address that `git` is given.
+    /// The address that `git` gets.
     pub url: String,
     /// The tag, or the hash of a commit.
     pub revision: String,
 }
 
 impl Repository {
-    /// Reads the revision beside an address, which stands at `at`.
+    /// Reads the revision for an address; `at` is the place of the address.
     fn of(raw: &RawBlock, url: &str, at: Span) -> Result<Self, Box<Diagnostic>> {
         if url.split_once("://").is_some_and(|(_, rest)| holds_a_password(rest)) {
             return Err(told::secret_in_source(at).into());
@@ -42,7 +42,7 @@ impl Repository {
         Ok(Self { url: url.to_owned(), revision: revision.to_string() })
     }
 
-    /// The folder that it is fetched into, relative to the one of the spec.
+    /// Returns the folder that the repository is fetched into, relative to the folder of the spec.
     pub fn place(&self) -> String {
         let digest = Digest::of(format!("{}@{}", self.url, self.revision).as_bytes()).to_string();
         format!(".plumb/modules/{}", digest.rsplit(':').next().unwrap_or_default())
@@ -56,15 +56,15 @@ pub struct DescriptorInRepository {
     pub repository: Repository,
     /// The path of the file in it.
     pub file: String,
-    /// The place in the spec of the address.
+    /// The place of the address in the spec.
     pub at: Span,
 }
 
 impl DescriptorInRepository {
-    /// The keys of a `[provider.NAME]` block that say it.
+    /// The keys of a `[provider.NAME]` block that describe the descriptor's source.
     pub const KEYS: [&str; 3] = ["source", "revision", "file"];
 
-    /// Reads the source that a `[provider.NAME]` block gives; none where it is no plain address of a repository.
+    /// Reads the source that a `[provider.NAME]` block gives; none if it is no plain address of a repository.
     pub fn of(raw: &RawBlock) -> Result<Option<Self>, Box<Diagnostic>> {
         let Some(Ok(Some((source, at)))) = raw.items.get("source").map(|_| text(raw, "source"))
         else {
@@ -80,7 +80,7 @@ impl DescriptorInRepository {
         Ok(Some(Self { repository, file, at }))
     }
 
-    /// The path that its text is read from, relative to the folder of the spec.
+    /// Returns the path of the descriptor's text, relative to the folder of the spec.
     pub fn place(&self) -> String {
         joined(&self.repository.place(), &self.file)
     }
@@ -101,7 +101,8 @@ impl fmt::Display for ModuleSource {
 }
 
 impl ModuleSource {
-    /// Reads the source that a `[module.NAME]` block gives; `from` is the source of the document that it stands in.
+    /// Reads the source that a `[module.NAME]` block gives; `from` is the source of the document with the
+    /// block.
     pub fn of(raw: &RawBlock, from: &Self) -> Result<Self, Box<Diagnostic>> {
         let Some((source, at)) = text(raw, "source")? else {
             return Err(say::missing_key("this module", "source", raw.header).into());
@@ -129,7 +130,8 @@ impl ModuleSource {
         Ok(Self { repository: Some(repository), folder })
     }
 
-    /// The folder that its text is read from, relative to the one of the spec. A repository is fetched into Plumb's own.
+    /// Returns the folder of the module's text, relative to the folder of the spec. A repository is fetched
+    /// into Plumb's own folder.
     pub fn place(&self) -> String {
         match &self.repository {
             None => self.folder.clone(),
@@ -143,7 +145,7 @@ fn holds_a_password(rest: &str) -> bool {
     host.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
 }
 
-/// The path under a key, which stays in its repository.
+/// Returns the path under a key, which must not leave its repository.
 fn inside(raw: &RawBlock, key: &str) -> Result<Option<String>, Box<Diagnostic>> {
     let Some((path, at)) = text(raw, key)? else { return Ok(None) };
     let path = joined("", &path);
@@ -163,7 +165,7 @@ fn text(raw: &RawBlock, key: &str) -> Result<Option<(Name, Span)>, Box<Diagnosti
     }
 }
 
-/// Returns a path below a folder, without `.` and with `..` only at its beginning.
+/// Returns the path of something relative to a folder, without `.`, and with `..` only at its beginning.
 pub(super) fn joined(folder: &str, path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in folder.split('/').chain(path.split('/')) {

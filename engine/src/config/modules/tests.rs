@@ -1,4 +1,4 @@
-//! A spec and its modules in, the flat config or the diagnostics out.
+//! Tests of modules: a spec and its modules go in, the flat config or the diagnostics come out.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -46,7 +46,7 @@ fn resolved(text: &str) -> (Config, Sources, Diagnostics) {
     (config, sources, diagnostics)
 }
 
-/// Checks that a spec is right, and how its blocks and locals read.
+/// Checks that a spec has no mistakes, and that its blocks and locals read as expected.
 #[track_caller]
 fn check(text: &str, expected: &str) {
     let (config, sources, diagnostics) = resolved(text);
@@ -79,7 +79,7 @@ fn check(text: &str, expected: &str) {
     assert_lines(&found, expected);
 }
 
-/// Checks what is wrong with a spec.
+/// Checks the diagnostics of a spec.
 #[track_caller]
 fn refuse(text: &str, expected: &str) {
     let (_, sources, diagnostics) = resolved(text);

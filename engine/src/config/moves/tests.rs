@@ -1,4 +1,4 @@
-//! Moves and removals in, diagnostics or rules out.
+//! Tests of moves: moves and removals go in, diagnostics or rules come out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Spec text in, diagnostics or the document's shape out.
+//! Tests of the parser: the text of a spec goes in, diagnostics or the shape of the document come out.
 
 use super::*;
 use crate::config::testing::{assert_lines, lines, sources};
@@ -283,7 +283,7 @@ fn pieces_of_a_file_read_like_the_whole() {
     let (pieces, in_pieces) = read(&text, true);
     assert!(pieces > 1);
     assert!(in_pieces == read(&text, false).1);
-    // What comes twice, or goes on elsewhere, is judged by the whole.
+    // The parser of whole files judges names that come twice, and blocks that go on in another place.
     for more in [
         "[local]\n",
         "[local.b]\n",

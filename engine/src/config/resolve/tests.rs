@@ -1,10 +1,10 @@
-//! Spec text in, diagnostics out.
+//! Tests of the resolution: the text of a spec goes in, diagnostics come out.
 
 use super::*;
 use crate::config::testing::{assert_lines, lines, schema, sources};
 use crate::value::Value;
 
-/// Resolves a spec with the variables of `given`, `name=text` each; parsing says nothing.
+/// Resolves a spec with the variables of `given`, `name=text` each; the parser reports nothing.
 #[track_caller]
 fn check_with(given: &[&str], spec: &str, expected: &str) -> Config {
     let (sources, files) = sources(spec);
@@ -80,7 +80,7 @@ fn a_good_spec_says_nothing() {
     assert_eq!(config.checks["alive"].sources.len(), 1);
 }
 
-/// A resource of the type `box` with one line more.
+/// Checks a resource of the type `box` with one more line.
 #[track_caller]
 fn check_box(line: &str, expected: &str) {
     check(&format!("[resource.box.a]\nname = 'x'\nsize = 1\n{line}\n"), expected);
@@ -163,7 +163,8 @@ fn variables() {
     );
 }
 
-/// An empty default tells nothing of what may be given, so the type has to.
+/// An empty default does not show the type of the values that may be given, so the variable has to declare
+/// it.
 #[test]
 fn variables_with_an_empty_default() {
     check_with(
@@ -204,7 +205,7 @@ fn what_is_given_by_one_word_is_told_what_it_should_be() {
     );
 }
 
-/// Words of other tools, and values of another type: what to write instead.
+/// A diagnostic about a word of another tool, or a value of another type, says what to write instead.
 #[test]
 fn what_others_call_it() {
     check(
@@ -227,7 +228,8 @@ fn what_others_call_it() {
     );
 }
 
-/// Others on the machine see the arguments of commands, so none is proposed for a secret.
+/// No diagnostic proposes a command argument for a secret, because others on the machine see the arguments of
+/// commands.
 #[test]
 fn sensitive_variables() {
     check_with(
@@ -541,7 +543,7 @@ fn very_many_mistakes_end_soon() {
     assert_eq!(resolve(&document, &input).1.len(), 1000);
 }
 
-/// With mistakes, too, of which not all get a suggestion.
+/// The result does not depend on the workers, even if only some of the mistakes get a suggestion.
 #[test]
 fn who_looks_at_the_blocks_does_not_show() {
     use std::fmt::Write;

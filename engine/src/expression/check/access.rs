@@ -1,4 +1,4 @@
-//! References: which attributes and items there are.
+//! The types of references to attributes and items.
 
 use super::{Checker, member};
 use crate::address::Name;
@@ -12,8 +12,8 @@ use crate::value::Value;
 const NAMES_MAX: usize = 12;
 
 impl Checker<'_> {
-    /// The type of `base.name`, where the name stands at `place`; `subject` is the base where it
-    /// can be named.
+    /// Returns the type of `base.name`, where the name has the range `place`; `subject` is the base if a
+    /// message can name it.
     pub(super) fn attribute(
         &mut self,
         base: &Type,
@@ -22,7 +22,8 @@ impl Checker<'_> {
         place: Range,
     ) -> Type {
         match base {
-            // Null has none, but a condition may keep it away: evaluation says so where it is reached.
+            // Null has no attribute, but a condition may prevent the access; if it does not, evaluation
+            // reports it.
             Type::Any | Type::Null => Type::Any,
             Type::Object(fields) => match fields.get(name) {
                 Some(field) => field.ty.clone(),
@@ -46,8 +47,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns true if a missing attribute of a value is caught, and no mistake: of a resource it is one, because no object of
-    /// its type will ever have what the type does not.
+    /// Returns true if a missing attribute is no mistake here, because its failure is caught. For a resource
+    /// it is a mistake all the same: no object of its type will ever have an attribute that the type lacks.
     fn may_lack(&self, base: &Type, subject: Option<&Expr>) -> bool {
         self.tries && !subject.is_some_and(is_of_resource) && !self.types.is_resource(base)
     }
@@ -74,7 +75,7 @@ impl Checker<'_> {
         }
     }
 
-    /// An attribute of all instances of a resource at once.
+    /// Reports an attribute of all instances of a resource at once.
     fn missing_key(&mut self, subject: Option<&Expr>, name: &str, place: Range) -> Type {
         let start = subject.map_or(place.start, |subject| subject.range.start);
         let range = Range { start, end: place.end };
@@ -151,7 +152,7 @@ impl Checker<'_> {
             other => (other.clone(), Some(base)),
         };
         for (index, access) in rest.iter().enumerate() {
-            // Where in the chain a name stands is kept only for the last one.
+            // Only the place of the last name in the chain is kept.
             let last = index + 1 == rest.len();
             item = match access {
                 Access::Attribute(name) => {
@@ -172,7 +173,7 @@ fn is_resource(expr: &Expr) -> bool {
     matches!(expr.kind, Kind::Root(Root::Resource(_)))
 }
 
-/// Returns true if an expression is a part of what a resource has.
+/// Returns true if an expression is a part of a resource's object.
 fn is_of_resource(mut expr: &Expr) -> bool {
     loop {
         match &expr.kind {
@@ -182,7 +183,7 @@ fn is_of_resource(mut expr: &Expr) -> bool {
     }
 }
 
-/// The text of a reference, short enough for a message.
+/// Returns the text of a reference, short enough for a message; none for other expressions.
 fn name_of(expr: &Expr) -> Option<String> {
     let mut base = expr;
     for _ in 0..8 {

@@ -21,7 +21,7 @@ impl Checker<'_> {
             self.spread(call, &mut types);
         }
         let counted = function.check_count(call.arguments.len(), range);
-        // How many arguments a list stands for shows with the list.
+        // The number of arguments that a list stands for is known only with the list.
         if let Err(error) = counted
             && !(call.spread && call.arguments.len() < function.required)
         {
@@ -37,7 +37,8 @@ impl Checker<'_> {
         (function.result)(&types)
     }
 
-    /// The types of the arguments. A failure of what `can` looks at is caught, and of what `try` tries before its last.
+    /// Returns the types of the arguments. `can` catches a failure of its argument, and `try` catches those
+    /// of all arguments but the last.
     fn arguments(&mut self, function: &Function, arguments: &[Expr]) -> Vec<Type> {
         let outside = self.tries;
         let mut types = Vec::with_capacity(arguments.len());
@@ -54,7 +55,7 @@ impl Checker<'_> {
         types
     }
 
-    /// The last argument counts as one of its items.
+    /// Replaces the type of the last argument by that of its items.
     fn spread(&mut self, call: &Call, types: &mut [Type]) {
         let (Some(last), Some(argument)) = (types.last_mut(), call.arguments.last()) else {
             return;
@@ -81,7 +82,7 @@ impl Checker<'_> {
         self.wrong(argument.range, message, Some(help));
     }
 
-    /// The files of a spec are read before anything is computed.
+    /// Requires a literal path: the files of a spec are read before anything is computed.
     fn literal_path(&mut self, arguments: &[Expr]) {
         if let Some(argument) = arguments.first()
             && !matches!(argument.kind, Kind::Literal(Value::String(_)))

@@ -1,7 +1,7 @@
 use super::super::parse::{self, Dialect};
 use super::*;
 
-/// Names and their types, as few as the tests need.
+/// The names that the expressions of these tests refer to, with their types.
 struct Declared;
 
 impl Types for Declared {
@@ -50,7 +50,7 @@ impl Types for Declared {
     }
 }
 
-/// What a value lacks is caught, what a type does not have is a mistake.
+/// `try` and `can` accept an attribute that a value may lack, but not one that a type does not have.
 #[test]
 fn what_is_tried_may_lack_what_is_looked_for() {
     for text in [
@@ -82,7 +82,8 @@ fn what_is_tried_may_lack_what_is_looked_for() {
     proves("can(value.one.tags.x)", "boolean");
 }
 
-/// What is taken out of an empty collection, or of null behind a condition, may be anything: it is there another time.
+/// An item of an empty collection, or an attribute of null behind a condition, has the type any: with other
+/// values it may exist.
 #[test]
 fn what_is_empty_may_hold_anything() {
     proves("[for it in [] : it.name]", "list(any)");
@@ -117,7 +118,7 @@ fn shown(text: &str) -> String {
     errors.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The type, or all that is wrong, each with its place.
+/// Checks the type of an expression, or all errors with their places.
 #[track_caller]
 fn proves(text: &str, expected: &str) {
     assert_eq!(shown(&format!("${{{text}}}")), expected, "{text}");

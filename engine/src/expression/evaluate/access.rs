@@ -1,7 +1,7 @@
 //! References: attributes, indexes and splats.
 //!
-//! A chain is walked from its root, not by recursion, and one instance of a resource is asked for
-//! by its key, so that no map of all instances is made for it.
+//! A chain of accesses is walked from its root, without recursion. One instance of a resource is asked for by
+//! its key, so that no map of all instances is made for it.
 
 use super::below::Below;
 use super::operators::chosen;
@@ -14,7 +14,7 @@ use crate::expression::{Access, Expr, Kind, Range, Root};
 use crate::types::Type;
 use crate::value::{Attributes, Paths, Segment, Value};
 
-/// The reason why no more is said.
+/// The message in place of details about a secret.
 const UNSAID: &str = "what there is instead is not said, because it tells of a secret";
 
 /// One step of a chain.
@@ -60,7 +60,7 @@ impl Evaluator<'_> {
         Ok(part)
     }
 
-    /// One instance of a resource.
+    /// Returns one instance of a resource.
     fn instance(&mut self, root: &Root, base: &Expr, index: &Expr, range: Range) -> Eval {
         let Root::Resource(block) = root else { return self.eval(base) };
         let key = self.eval(index)?;
@@ -94,8 +94,8 @@ impl Evaluator<'_> {
         Ok(Part::referred(datum, || reference(Expr::literal(key.value))))
     }
 
-    /// `part.name`. Of an `object` (a resource, or what a rule calls old and new) an attribute
-    /// that is not there is null: the type checker has proven that there is such an attribute.
+    /// Computes `part.name`. If `object` is true (a resource, or `old` and `new` of a rule), a missing
+    /// attribute is null: the type checker has proven that the type has it.
     pub(super) fn attribute(
         &mut self,
         part: &Part,
@@ -214,7 +214,7 @@ impl Evaluator<'_> {
         Ok(picked(part, value, &inside, range, Below::Index(&key.value)))
     }
 
-    /// A step into what is not known, or sealed.
+    /// Returns the result of a step into an unknown or sealed value.
     fn deferred(
         &mut self,
         part: &Part,
@@ -245,7 +245,7 @@ impl Evaluator<'_> {
             _ => vec![part.clone()],
         };
         let mut list = self.splat_items(items, rest, range, is_object(base))?;
-        // How many items there are is as secret as what they are taken from.
+        // The number of items is as secret as the collection.
         if self.hides_items(&part) {
             list.sensitive = Paths::whole();
             list.source = self.splat_source(&part, rest, range);
@@ -316,7 +316,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// A part of a part, with its own sensitive places and its own source.
+/// Returns a part of a part, with its own sensitive places and its own source.
 fn picked(part: &Part, value: &Value, sensitive: &Paths, range: Range, step: Below<'_>) -> Part {
     let collection =
         matches!(value, Value::List(_) | Value::Set(_) | Value::Map(_) | Value::Sealed(_));
@@ -328,19 +328,19 @@ fn picked(part: &Part, value: &Value, sensitive: &Paths, range: Range, step: Bel
     Part { value: value.clone(), sensitive: sensitive.clone(), source }
 }
 
-/// An item of a list.
+/// Returns an item of a list.
 pub(super) fn item_at(part: &Part, at: usize, item: &Value, range: Range) -> Part {
     let inside = part.sensitive.inside(&Segment::Index(at));
     picked(part, item, &inside, range, Below::Index(&index_of(at)))
 }
 
-/// An entry of a map.
+/// Returns an entry of a map.
 pub(super) fn entry_of(part: &Part, name: &Name, value: &Value, range: Range) -> Part {
     let inside = part.sensitive.inside(&Segment::Key(name.clone()));
     picked(part, value, &inside, range, Below::Index(&Value::String(name.clone())))
 }
 
-/// Returns true if a reference to `base` is to an object whose attributes the schema fixes.
+/// Returns true if `base` refers to an object with the attributes of a schema.
 fn is_object(base: &Expr) -> bool {
     match &base.kind {
         Kind::Root(Root::Resource(_)) => true,
@@ -356,7 +356,7 @@ fn segment_of(key: &Value) -> Option<Segment> {
     }
 }
 
-/// Returns true if a part is still to be found out, so that what is wrong with a step into it does not follow from it.
+/// Returns true if a part is not known yet, so that a mistake in a step into it reveals nothing about it.
 fn is_open(part: &Part) -> bool {
     matches!(part.value, Value::Unknown(_) | Value::Sealed(_))
 }
@@ -377,7 +377,7 @@ fn null_base(name: &str, range: Range) -> Stop {
     stop(range, format!("this is null, so it has no `{name}`"), Some(&help))
 }
 
-/// The names of what is sensitive are not said.
+/// Returns the error of a missing name. If the value is secret, the names in it are not shown.
 fn missing(name: &str, entries: &Attributes, secret: bool, range: Range) -> Stop {
     let known = if secret { None } else { nearest(name, entries.keys().map(|k| &**k)) };
     let help = known.map(|known| format!("did you mean `{known}`?"));

@@ -1,13 +1,13 @@
-//! `try` and `can`: what is decided while planning must come out the same at apply.
+//! `try` and `can`: a decision during planning must have the same result at apply.
 //!
-//! An expression may be known although a part of it is not: `[1, value.a.ports[7]][0]` is 1. At
-//! apply that part may turn out to fail, and the whole with it, which matters only where a failure
-//! is caught. So inside an attempt each expression is watched: what it passes over and is not known
-//! stays beside its result, as `[1, value.a.ports[7]][0]`, which makes the result unknown.
-//! Outside of an attempt nothing is watched: such a failure is an error then, and is seen.
+//! An expression may be known although a part of it is not: `[1, value.a.ports[7]][0]` is 1. At apply that
+//! part may fail, and the whole expression with it, which matters only if the failure is caught. So inside an
+//! attempt, expressions are watched: an unknown part that the result does not need stays beside the result,
+//! as `[1, value.a.ports[7]][0]`, which makes the result unknown. Outside of an attempt expressions are not
+//! watched: there such a failure is an error, which the user sees.
 //!
-//! A failure may tell of a secret. So the value of an attempt in which something looked
-//! at a secret is secret itself, whether it is what was tried first or what stands for it.
+//! A failure may reveal something about a secret. So if any part of an attempt looked at a secret, its value
+//! is secret, whether it is the first argument or a fallback.
 
 use super::operators::chosen;
 use super::part::{barred, declares};
@@ -17,14 +17,14 @@ use crate::expression::{Call, Expr, Kind, Range, Root};
 use crate::types::Type;
 use crate::value::{Paths, Value};
 
-/// The unknown values that are met inside an attempt.
+/// The unknown values inside the running attempts.
 #[derive(Default)]
 pub(super) struct Watch {
-    /// The number of attempts that are under way, one in the other.
+    /// The number of nested attempts that are running.
     attempts: usize,
-    /// The residuals that may fail, of what is being computed.
+    /// The residuals that may fail, of the expression that is being computed.
     met: Vec<Expr>,
-    /// True if something looked at a secret, so that what comes of it tells of it.
+    /// True if a part looked at a secret, so that the result reveals something about it.
     pub(super) looked: bool,
 }
 
@@ -53,8 +53,8 @@ impl Evaluator<'_> {
         Err(last.unwrap_or_else(|| stop(range, "`try` has nothing to try", None)))
     }
 
-    /// An argument that is not known may fail at apply: the ones after it stay in the residual,
-    /// but for those that fail already.
+    /// Handles an unknown argument, which may fail at apply: the arguments after it stay in the residual,
+    /// except those that fail already.
     fn may_work(&mut self, first: Part, rest: &[Expr], range: Range) -> Eval {
         let mut ty = first.value.type_of();
         let mut secret = self.secret(&first);
@@ -84,7 +84,7 @@ impl Evaluator<'_> {
         if looked { self.decided("can", arguments, part?, range) } else { part }
     }
 
-    /// Computes something, and says whether it looked at a secret.
+    /// Computes something; returns true in addition if it looked at a secret.
     pub(super) fn looking(&mut self, compute: impl FnOnce(&mut Self) -> Eval) -> (Eval, bool) {
         let outside = std::mem::take(&mut self.watch.looked);
         let part = compute(self);
@@ -93,12 +93,12 @@ impl Evaluator<'_> {
         (part, looked)
     }
 
-    /// Returns the value of an attempt that looked at a secret. The whole attempt stands for it.
+    /// Returns the value of an attempt that looked at a secret. Its residual is the whole attempt.
     fn decided(&mut self, name: &str, arguments: &[Expr], part: Part, range: Range) -> Eval {
         let kept = self.kept_call(name, arguments, range)?;
         let source = match kept {
             Some(kept) if self.discloses || !declares(&kept) => Source::built(kept),
-            // What stands in its residual would tell.
+            // The residual of the part would reveal the decision.
             _ if matches!(part.value, Value::Unknown(_)) => {
                 return Err(Stop { fatal: true, ..barred(range) });
             }
@@ -139,7 +139,7 @@ impl Evaluator<'_> {
         part
     }
 
-    /// Computes what is no part of the result, so that nothing of it is passed over.
+    /// Computes an expression that is no part of the result, without keeping its unknown parts.
     pub(super) fn aside(&mut self, expr: &Expr) -> Eval {
         let before = self.watch.met.len();
         let part = self.eval(expr);
@@ -147,7 +147,8 @@ impl Evaluator<'_> {
         part
     }
 
-    /// Computes an expression, and keeps beside it what it passes over, inside an attempt.
+    /// Computes an expression; inside an attempt, keeps the unknown parts beside it that its result does not
+    /// need.
     pub(super) fn watched(&mut self, expr: &Expr) -> Eval {
         if self.watch.attempts == 0 {
             return self.compute(expr);
@@ -174,10 +175,10 @@ impl Evaluator<'_> {
         Ok(part)
     }
 
-    /// `[part, passed…][0]`: as known as all of them.
+    /// Returns `[part, passed…][0]`, which is known only if all of them are.
     fn beside(&mut self, part: &Part, passed: Vec<Expr>, range: Range) -> Eval {
         let secret = self.secret(part);
-        // Where the part cannot stand in a plan, the attempt did not fail: it cannot be planned.
+        // If the part cannot stand in a plan, the attempt did not fail: it cannot be planned.
         let first = self.reify(part, range).map_err(|stop| Stop { fatal: true, ..stop })?;
         let items = std::iter::once(first).chain(passed).collect();
         let list = Expr { kind: Kind::List(items), range };
@@ -186,7 +187,7 @@ impl Evaluator<'_> {
         Ok(Part::unknown(part.value.type_of(), residual, secret))
     }
 
-    /// Returns true if a residual is computed when the value is.
+    /// Returns true if computing the value includes computing the residual.
     fn keeps(&self, value: &Value, residual: &Expr) -> bool {
         match value {
             Value::Unknown(unknown) => {
@@ -209,7 +210,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Returns true if it names a variable that means nothing here any more.
+    /// Returns true if a residual names a variable of a walk that has ended.
     fn is_of_a_walk_that_ended(&self, residual: &Expr) -> bool {
         let mut own = Vec::new();
         walk(residual, &mut |part| {
@@ -227,7 +228,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Returns true if computing it may fail: an attribute that the schema has does not.
+/// Returns true if computing a residual may fail. An attribute in the schema never fails.
 fn may_fail(residual: &Expr) -> bool {
     let base = match &residual.kind {
         Kind::Attribute(base, _) => base,

@@ -1,7 +1,7 @@
-//! Steps from a value into what is in it, and what an expression of the value becomes by one.
+//! Steps from a value into a part of it, and the expression of that part.
 //!
-//! The expression of a list or a map may be as long as that: ten thousand entries, of which each instance of a
-//! block takes one. So a step looks into what is written out and leaves the rest where it is.
+//! The expression of a list or a map may be very long: ten thousand entries, of which each instance of a
+//! block takes one. So a step looks into a written list or map and does not copy the rest.
 
 use super::Scope;
 use crate::address::Name;
@@ -11,18 +11,19 @@ use crate::value::Value;
 /// A step into a value.
 #[derive(Clone, Copy)]
 pub(super) enum Below<'s> {
-    /// By name: to an attribute, an entry, or an instance.
+    /// By name, to an attribute, an entry, or an instance.
     Name(&'s dyn Scope, &'s Name),
     /// By index or key.
     Index(&'s Value),
 }
 
 impl Below<'_> {
-    /// The expression of what is there below an expression.
+    /// Returns the expression of the part, given the expression of the value.
     pub(super) fn kind(self, base: Box<Expr>) -> Kind {
         let index = |base, key| Kind::Index(base, Box::new(Expr::literal(key)));
         match self {
-            // An instance of a resource is written by its key, which an attribute of the same name is not.
+            // An instance of a resource is written with its key in brackets, which distinguishes it from an
+            // attribute with the same name.
             Self::Name(scope, name) => match &base.kind {
                 Kind::Root(Root::Resource(block)) if scope.is_keyed(block) => {
                     index(base, Value::String(name.clone()))
@@ -33,7 +34,7 @@ impl Below<'_> {
         }
     }
 
-    /// Returns the item itself, where an expression is a list or a map that is written out.
+    /// Returns the item itself if an expression is a written list or map; else none.
     pub(super) fn written(self, base: &Expr) -> Option<&Expr> {
         match self {
             Self::Name(_, name) => entry(base, name),
@@ -47,7 +48,7 @@ impl Below<'_> {
     }
 }
 
-/// The step that an expression ends with, and what it begins at, if it is one that a literal tells.
+/// Returns the last step of an expression and its base; none if the step is not a literal.
 pub(super) fn last<'e>(expr: &'e Expr, scope: &'e dyn Scope) -> Option<(&'e Expr, Below<'e>)> {
     match &expr.kind {
         Kind::Attribute(base, name) => Some((base, Below::Name(scope, name))),
@@ -59,10 +60,10 @@ pub(super) fn last<'e>(expr: &'e Expr, scope: &'e dyn Scope) -> Option<(&'e Expr
     }
 }
 
-/// The entry of a map that is written out.
+/// Returns the entry of a written map.
 pub(super) fn entry<'e>(base: &'e Expr, name: &str) -> Option<&'e Expr> {
     let Kind::Map(entries) = &base.kind else { return None };
-    // Most are in the order of their keys; whoever wrote one by hand may have had another in mind.
+    // Most maps are in the order of their keys; a hand-written one may not be.
     let found = entries.binary_search_by(|entry| entry_key(entry).cmp(&Some(name))).ok();
     let found = found.or_else(|| entries.iter().position(|entry| entry_key(entry) == Some(name)));
     found.map(|at| &entries[at].1)

@@ -8,22 +8,22 @@ use crate::value::Value;
 
 /// The most steps of one evaluation: expressions computed, and items walked.
 const STEPS_MAX: usize = 1_000_000;
-/// The number of values that are looked at for the price of one step.
+/// The number of values that may be looked at for one step.
 const LOOKS_PER_STEP: usize = 16;
 /// The most bytes that one evaluation produces.
 pub(in crate::expression) const BYTES_MAX: usize = 16 * 1024 * 1024;
-/// The bytes that an item of a collection counts.
+/// The bytes that an item of a collection counts as.
 const ITEM_BYTES: usize = 16;
-/// The most values in one result, items and entries counted. Shared parts count each time, since
-/// whoever walks the result meets them each time.
+/// The most values in one result, items and entries counted. A shared part counts for each place, because
+/// code that walks the result meets it in each place.
 const VALUES_MAX: usize = 4_000_000;
-/// The most expressions in one residual: wherever it is used, it is copied.
+/// The most expressions in one residual, because a residual is copied to each place that uses it.
 const RESIDUAL_SIZE_MAX: usize = 100_000;
-/// The deepest nesting of a result. Plans, records and states wrap it in some more levels, and what
-/// reads their JSON stops at 128.
+/// The deepest nesting of a result. Plans, records and states nest it some levels deeper, and the parser of
+/// their JSON stops at 128.
 const VALUE_DEPTH_MAX: usize = 100;
 
-/// The work and size that are used up so far.
+/// The work and the size that are used up so far.
 #[derive(Default)]
 pub(super) struct Budget {
     steps: usize,
@@ -64,7 +64,7 @@ impl Budget {
         self.bytes(items.saturating_mul(ITEM_BYTES), range)
     }
 
-    /// Accounts for what a function made.
+    /// Counts the value that a function made.
     pub(super) fn made(&mut self, value: &Value, range: Range) -> Result<(), Stop> {
         match value {
             Value::String(text) => self.bytes(text.len(), range),
@@ -79,12 +79,12 @@ fn fatal(range: Range, message: String, help: &str) -> Stop {
     Stop { fatal: true, ..stop(range, message, Some(help)) }
 }
 
-/// Refuses a result that nobody could walk, store or read back.
+/// Refuses a result that is too large to be walked, stored or read back.
 pub(super) fn check_result(value: &Value, range: Range) -> Result<(), ExprError> {
     measure(value, 0, &mut 0).map_err(|excess| refused(&excess, range))
 }
 
-/// The same for what computes a secret again.
+/// Refuses a residual of a secret that is too large.
 pub(super) fn check_residual(residual: &Expr, range: Range) -> Result<(), ExprError> {
     let mut nesting = Nesting { tree: 0, brackets: 0, size: 0, values: &mut 0 };
     nesting.expr(residual).map_err(|excess| refused(&excess, range))
@@ -142,8 +142,8 @@ fn measure(value: &Value, depth: usize, values: &mut usize) -> Result<(), Excess
     }
 }
 
-/// Returns the greatest depth of a residual: as a tree, and in brackets as it will be printed.
-/// The bounds leave room for what the parser counts otherwise (parentheses, `toset`).
+/// The greatest depth of a residual: as a tree, and in brackets as it will be printed. The bounds leave room
+/// for nesting that only the parser counts (parentheses, `toset`).
 struct Nesting<'v> {
     tree: usize,
     brackets: usize,
@@ -193,7 +193,7 @@ impl Nesting<'_> {
     fn deeper(&mut self, brackets: usize, part: &Expr) -> Result<(), Excess> {
         self.tree += 1;
         self.brackets += brackets;
-        // 64 is where the parser of residuals stops; 2 levels more per step are the most.
+        // The parser of residuals stops at a depth of 64, and one step adds at most 2 levels.
         if self.tree > TREE_DEPTH_MAX - DEPTH_MAX / 2 || self.brackets > DEPTH_MAX - 4 {
             return Err(Excess::Residual);
         }

@@ -1,5 +1,6 @@
-//! Calls: arguments are computed and checked here, functions compute in [`functions`]. Those that
-//! must see more than values are here (`sensitive`, `nonsensitive`), in [`super::files`] and in [`super::attempts`].
+//! Calls: arguments are computed and checked here, and functions compute in [`functions`]. Functions that
+//! need more than values are here (`sensitive`, `nonsensitive`), in [`super::files`] and in
+//! [`super::attempts`].
 
 use super::access::item_at;
 use super::operators::chosen;
@@ -67,8 +68,8 @@ impl Evaluator<'_> {
         Ok(part)
     }
 
-    /// Returns the value of a call whose arguments are the items of a secret: how many there are tells of it,
-    /// also where there is none.
+    /// Returns the value of a call whose arguments are the items of a secret. Their number reveals something
+    /// about the secret, so the result, or the error, must not show it.
     fn spread_secret(
         &mut self,
         function: &Function,
@@ -106,7 +107,7 @@ impl Evaluator<'_> {
         )
     }
 
-    /// A function that moves items without looking into them: they may be unknown or sealed.
+    /// Calls a function that moves items without looking into them; they may be unknown or sealed.
     fn by_parts(
         &mut self,
         function: &Function,
@@ -141,7 +142,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Replaces the last argument by its items; false when they are not known.
+    /// Replaces the last argument by its items; returns false if they are not known.
     fn spread(&mut self, parts: &mut Vec<Part>, places: &mut Vec<Range>) -> Result<bool, Stop> {
         let (Some(last), Some(place)) = (parts.last(), places.last().copied()) else {
             return Ok(true);
@@ -174,8 +175,8 @@ impl Evaluator<'_> {
         Ok(true)
     }
 
-    /// Functions that move items look into none of them, but into the names of a map. Says whether what they look
-    /// at is secret.
+    /// Records that a function looks at an argument. Functions that move items look into none of them, but at
+    /// the names of a map. Returns true if it looks at a secret.
     fn looks_at_argument(&mut self, function: &Function, index: usize, part: &Part) -> bool {
         let is_moved = matches!(function.body, Body::Parts(_));
         let wants = function.parameter(index).map(|parameter| parameter.wants);
@@ -227,7 +228,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Marks a value as sensitive. One that is sensitive already keeps its source; another is its own.
+    /// Marks a value as sensitive. A value that is already sensitive keeps its source; another value is its
+    /// own source.
     fn declared_sensitive(&mut self, argument: &Expr, range: Range) -> Eval {
         let part = self.eval(argument)?;
         let named = part.sensitive.covers(&Path::root()) || matches!(part.value, Value::Sealed(_));
@@ -239,7 +241,8 @@ impl Evaluator<'_> {
         Ok(Part { value: part.value, sensitive: Paths::whole(), source })
     }
 
-    /// Lets a value be shown although a secret went into it. What is sealed stays so: nobody has the value.
+    /// Allows a value to be shown although a secret went into it. A sealed value stays sealed, because it is
+    /// not known in clear.
     fn declared_open(&mut self, argument: &Expr, range: Range) -> Eval {
         let part = self.eval(argument)?;
         if !self.secret(&part) {
@@ -258,7 +261,7 @@ impl Evaluator<'_> {
         Ok(Part::unknown(part.value.type_of(), residual, false))
     }
 
-    /// The call that declares a part sensitive again.
+    /// Returns the call that declares a part sensitive again.
     fn declaration(&mut self, part: &Part, range: Range) -> Result<Source, Stop> {
         match self.reify(part, range) {
             Ok(argument) => {
@@ -285,7 +288,8 @@ fn result_type(function: &Function, parts: &[Part]) -> Type {
     (function.result)(&types)
 }
 
-/// Returns why a function does not take the items of a secret: how many there are, or what one of them is.
+/// Returns the error of a function that does not accept the items of a secret, without their number or
+/// values.
 fn not_taken(function: &Function, stop: Stop, range: Range) -> Stop {
     let message = format!("{}() cannot take what this secret list gives", function.name);
     stop.over_a_secret(range, message, Some(&format!("write {}", function.usage())))

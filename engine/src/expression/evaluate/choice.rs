@@ -23,8 +23,8 @@ impl Evaluator<'_> {
         if !self.secret(&condition) {
             return Ok(part);
         }
-        // The residual names the condition and both arms, so that it does not tell which is taken.
-        // An arm that fails is not taken with this condition either when it is computed again.
+        // The residual contains the condition and both arms, so that it does not show which arm is taken. If
+        // an arm fails now, a later computation with this condition does not take it either.
         let taken = self.reify(&part, range);
         let other = self.aside(other).and_then(|part| self.reify(&part, range));
         let other = other.unwrap_or_else(|_| Expr::literal(Value::Null));
@@ -39,8 +39,8 @@ impl Evaluator<'_> {
         Ok(chosen(part.value, source))
     }
 
-    /// A condition that is not known: known all the same when both arms are equal. Where it is secret whether it is
-    /// known, it is secret what comes of it, too.
+    /// Computes a conditional with an unknown condition. If both arms are equal, the result is the arm. If
+    /// the condition is secret, the result stays unknown and is secret, even if both arms are equal.
     fn both_arms(&mut self, conditional: &Conditional, condition: &Part, range: Range) -> Eval {
         let yes = self.eval(&conditional.yes)?;
         let no = self.eval(&conditional.no)?;

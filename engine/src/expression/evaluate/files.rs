@@ -1,5 +1,5 @@
-//! Calls of the functions that read files beside the spec. The files were read before: a scope has
-//! their texts.
+//! Calls of the functions that read files beside the spec. The files were read before: a scope has their
+//! texts.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Evaluator<'_> {
         Ok(Part::plain(Value::string(shown(&bytes))))
     }
 
-    /// The paths in a folder that a pattern names.
+    /// Returns the paths in a folder that match a pattern.
     pub(super) fn file_set(&mut self, arguments: &[Expr]) -> Eval {
         let paths = self.content(&arguments[0], FileRequest::Listing(""))?;
         let part = self.eval(&arguments[1])?;
@@ -53,7 +53,7 @@ impl Evaluator<'_> {
         Ok(Part::plain(Value::set(named)))
     }
 
-    /// The text of a file with its parts filled in: its names are those of the given values.
+    /// Returns the text of a file with its parts filled in; the names in it are those of the given values.
     pub(super) fn template_file(&mut self, arguments: &[Expr], range: Range) -> Eval {
         let text = self.content(&arguments[0], FileRequest::Text(""))?;
         let values = self.eval(&arguments[1])?;
@@ -69,12 +69,12 @@ impl Evaluator<'_> {
         let in_file = |stop: Stop| placed(stop, &arguments[0], &text, range, secret);
         let written =
             read_template(&text, &given).map_err(|error| in_file(Stop { error, fatal: false }))?;
-        // Nothing else is seen from inside the file, the variables of walks around the call neither.
+        // The file sees nothing else, not even the variables of walks around the call.
         let outside = std::mem::replace(&mut self.bound, given);
         let mut moved = written.clone();
         move_ranges(&mut moved, &|_| range);
         let part = match self.eval(&moved) {
-            // Once more for the place in the file.
+            // The parts are evaluated again for the place in the file.
             Err(stop) if !stop.fatal => self.eval(&written).and(Err(stop)),
             part => part,
         };
@@ -93,7 +93,7 @@ impl Evaluator<'_> {
             Some(name) => self.scope.file(&name),
             None => Err(format!("`{path}` is no path of a file")),
         };
-        // The message names the path.
+        // The message shows the path.
         let secret = self.secret(&part);
         let content =
             found.map_err(
@@ -106,7 +106,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Reads a template that sees these values and nothing else.
+/// Reads a template that sees only these values.
 fn read_template(text: &str, given: &[(Name, Part)]) -> Result<Expr, ExprError> {
     let written = template(text, Dialect::Names)?;
     let mut own: Vec<&Name> = given.iter().map(|(name, _)| name).collect();
@@ -141,7 +141,7 @@ fn read_template(text: &str, given: &[(Name, Part)]) -> Result<Expr, ExprError> 
         };
         wrong.get_or_insert(found);
     });
-    // A template that is one part alone is a text all the same.
+    // A template with one part alone still gives a text.
     let range = written.range;
     match wrong {
         Some(error) => Err(error),
@@ -149,7 +149,7 @@ fn read_template(text: &str, given: &[(Name, Part)]) -> Result<Expr, ExprError> 
     }
 }
 
-/// The error of a template at the call, with the line of the file.
+/// Returns the error of a template at the place of the call, with the line in the file.
 fn placed(stop: Stop, path: &Expr, text: &str, range: Range, secret: bool) -> Stop {
     if stop.fatal || secret {
         return stop.over_a_secret(

@@ -1,8 +1,8 @@
-//! Attempts that a secret decided, as residuals: with all their arguments, so that they do not tell which
-//! one was taken, or whether one failed.
+//! The residuals of attempts that a secret decided. They contain all arguments of the attempt, so that they
+//! do not show which argument was taken, or if one failed.
 //!
-//! An argument that fails has no value to fold. So what is folded here is the text: each reference
-//! becomes what stands for it, and the rest stays as it was written.
+//! An argument that fails has no value to fold. So the text is folded here: each reference is replaced by the
+//! expression that stands for it, and the rest stays as written.
 
 use super::walks::captured;
 use super::{Evaluator, Stop, stop};
@@ -14,7 +14,7 @@ use crate::expression::{Call, Expr, For, Kind, Range, Root};
 use crate::value::{Attributes, Value};
 
 impl Evaluator<'_> {
-    /// The call as a residual; none where nothing can stand for a part of it.
+    /// Returns the call as a residual; none if a part of it has no expression for a residual.
     pub(super) fn kept_call(
         &mut self,
         name: &str,
@@ -33,14 +33,15 @@ impl Evaluator<'_> {
         Ok(Some(Expr { kind: Kind::Call(Box::new(call)), range }))
     }
 
-    /// The expression with what stands for its references; `own` are the variables of walks in it.
+    /// Returns the expression with its references replaced; `own` are the variables of the walks in it.
     fn kept(&mut self, expr: &Expr, own: &mut Vec<Name>) -> Result<Expr, Stop> {
         self.budget.step(expr.range)?;
         if is_folded(expr) && !refers_to(expr, own) {
             let (part, looked) = self.looking(|evaluator| evaluator.aside(expr));
             match part {
                 Err(stop) if stop.fatal => return Err(stop),
-                // Whether this works tells of a secret, and so would its form.
+                // If a secret was looked at, the success itself reveals something, and so would the form of
+                // the residual.
                 Ok(part) if !looked => return unshadowed(self.reify(&part, expr.range)?, own),
                 _ => {}
             }
@@ -79,7 +80,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Returns true if something else stands for an expression at apply: for a reference, and for a file.
+/// Returns true if an expression is replaced in a residual: a reference, or a file.
 fn is_folded(expr: &Expr) -> bool {
     let mut base = expr;
     while let Kind::Attribute(inner, _) | Kind::Index(inner, _) = &base.kind {
@@ -96,7 +97,8 @@ fn is_folded(expr: &Expr) -> bool {
     }
 }
 
-/// Fills a kind in as it would be read back: texts are joined, and collections of literals are literals.
+/// Returns a kind in the form in which it would be read back: texts are joined, and collections of literals
+/// are literals.
 fn as_printed(kind: Kind) -> Kind {
     match kind {
         Kind::Template(parts) => {
@@ -122,7 +124,7 @@ fn as_printed(kind: Kind) -> Kind {
                 _ => None,
             };
             match entries.iter().map(entry).collect::<Option<Attributes>>() {
-                // A key that stands there twice is a mistake, and stays one.
+                // A duplicate key is a mistake, and stays one.
                 Some(values) if values.len() == entries.len() => Kind::Literal(Value::map(values)),
                 _ => Kind::Map(entries),
             }
@@ -149,7 +151,7 @@ fn refers_to(expr: &Expr, names: &[Name]) -> bool {
     found
 }
 
-/// Refuses an expression that means something else among the variables of the walks around it.
+/// Refuses an expression that would mean something else among the variables of the enclosing walks.
 fn unshadowed(expr: Expr, own: &[Name]) -> Result<Expr, Stop> {
     let names: Vec<&Name> = own.iter().collect();
     if refers_to(&expr, own) || captured(&expr, &names) {

@@ -1,5 +1,4 @@
-//! Operators: arithmetic that says when it fails, comparisons, and the two that need not look at
-//! both sides.
+//! Operators: arithmetic with checks, comparisons, and the two operators that need not look at both sides.
 
 use super::{Eval, Evaluator, Part, Source, Stop, stop, word};
 use crate::expression::print::symbol;
@@ -52,7 +51,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `&&` and `||`: `decides` is the value of one side that settles it.
+    /// Computes `&&` or `||`: `decides` is the value of one side that decides the result.
     fn logic(
         &mut self,
         decides: bool,
@@ -70,7 +69,7 @@ impl Evaluator<'_> {
         let b = self.eval(right)?;
         self.looks_into(&b);
         self.expect(&b, &Type::Boolean, right.range)?;
-        // What settles it settles it wherever it stands; when the left is secret, so is the result.
+        // A deciding value decides on either side; if the left side is secret, the result is secret.
         if b.value == Value::Bool(decides) && !self.secret(&a) {
             return Ok(b);
         }
@@ -90,8 +89,8 @@ impl Evaluator<'_> {
         )
     }
 
-    /// The left side that settles it. Where it is secret what stands for it names the right side, too,
-    /// so that it does not tell whether that was looked at.
+    /// Returns the result that the left side decides. If the left side is secret, the residual contains the
+    /// right side, too, so that it does not show if that was looked at.
     fn settled(
         &mut self,
         decides: bool,
@@ -125,7 +124,7 @@ impl Evaluator<'_> {
             self.looks_into(part);
         }
         let answer = |same: bool| Value::Bool(same == (op == BinaryOp::Equal));
-        // Whether something is null shows without knowing all of it; a sealed value never is.
+        // A comparison with null needs no complete value; a sealed value is never null.
         if let [Value::Null, other] | [other, Value::Null] = [&parts[0].value, &parts[1].value]
             && !matches!(other, Value::Unknown(_))
         {
@@ -175,7 +174,7 @@ impl Evaluator<'_> {
         )
     }
 
-    /// Refuses a value of another type. What is not known is refused by its type.
+    /// Refuses a value of another type. An unknown value is refused by its type.
     pub(super) fn expect(&self, part: &Part, want: &Type, range: Range) -> Result<(), Stop> {
         if fits(&part.value, want) {
             return Ok(());
@@ -199,7 +198,7 @@ fn fits(value: &Value, want: &Type) -> bool {
     }
 }
 
-/// Returns why two numbers give none where one is secret.
+/// Returns the error of two numbers without a result, for the case that one of them is secret.
 fn no_number(stop: Stop, range: Range) -> Stop {
     let message = "a secret divisor is zero, or the result is too large for a number";
     stop.over_a_secret(range, message, Some("whole numbers have 64 bits"))
@@ -216,7 +215,7 @@ fn binary_kind(op: BinaryOp, mut exprs: Vec<Expr>) -> Kind {
     Kind::Binary(op, Box::new(left), Box::new(right))
 }
 
-/// Two numbers of one kind.
+/// Two numbers of the same kind.
 enum Pair {
     Integers(i64, i64),
     Floats(f64, f64),
@@ -259,13 +258,13 @@ fn arithmetic(op: BinaryOp, left: &Value, right: &Value, range: Range) -> Result
             BinaryOp::Add => finite(a + b, range),
             BinaryOp::Subtract => finite(a - b, range),
             BinaryOp::Multiply => finite(a * b, range),
-            // Every float in a value is finite, so they have an order.
+            // Every float in a value is finite, so floats have an order.
             _ => Ok(Value::Bool(a.partial_cmp(&b).is_some_and(|order| compares(op, order)))),
         },
     }
 }
 
-/// Whole numbers stay whole where the division leaves no rest.
+/// Divides two numbers. Whole numbers stay whole if the division has no remainder.
 #[expect(clippy::cast_precision_loss, reason = "a division with a rest gives a float")]
 fn divide(op: BinaryOp, pair: &Pair, range: Range) -> Result<Value, Stop> {
     let zero = match pair {
@@ -299,7 +298,7 @@ fn compares(op: BinaryOp, order: std::cmp::Ordering) -> bool {
     }
 }
 
-/// A float without a sign on zero, so that equal numbers are one value.
+/// Returns a float without a sign on zero, so that equal numbers are one value.
 fn finite(number: f64, range: Range) -> Result<Value, Stop> {
     if number.is_finite() { Ok(Value::Float(number + 0.0)) } else { Err(too_large(range)) }
 }
@@ -308,7 +307,7 @@ fn too_large(range: Range) -> Stop {
     stop(range, "the result is too large for a number", Some("whole numbers have 64 bits"))
 }
 
-/// A value that a secret chose: what stands for it names the choice, too, not only what is chosen.
+/// Returns a value that a secret chose. Its residual contains the choice, and not only the chosen value.
 pub(super) fn chosen(value: Value, source: Source) -> Part {
     let value = match (value, &source) {
         (Value::Unknown(unknown), Source::Built(residual)) => {

@@ -1,4 +1,4 @@
-//! A value under way: what it is, what in it is sensitive, and what stands for it in a residual.
+//! A part: a value during an evaluation, with its sensitive places and its expression in a residual.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::expression::{Call, Expr, Kind, Range};
 use crate::types::Type;
 use crate::value::{Datum, Path, Paths, Value};
 
-/// A value under way.
+/// A value during an evaluation.
 #[derive(Clone)]
 pub(super) struct Part {
     pub(super) value: Value,
@@ -17,16 +17,17 @@ pub(super) struct Part {
     pub(super) source: Source,
 }
 
-/// The source of a value where the value cannot stand itself: for what is sensitive or sealed in it.
+/// The expression that stands for a value in a residual if the value itself cannot, because a part of it is
+/// sensitive or sealed.
 #[derive(Clone)]
 pub(super) enum Source {
-    /// Nothing needs to.
+    /// None is needed.
     None,
     /// A reference whose root the scope may replace ([`super::Scope::source`]).
     Reference(Arc<Expr>),
     /// An expression of parts that were folded already.
     Built(Arc<Expr>),
-    /// Nothing can: the value was declared sensitive where it stands.
+    /// There is none: the expression itself declares the value sensitive.
     Barred,
 }
 
@@ -35,7 +36,7 @@ impl Source {
         Self::Built(Arc::new(expr))
     }
 
-    /// The source of what a step leads to.
+    /// Returns the source of the part that a step leads to.
     pub(super) fn step(&self, range: Range, step: Below<'_>) -> Self {
         let around =
             |base: &Expr| Arc::new(Expr { kind: step.kind(Box::new(base.clone())), range });
@@ -61,8 +62,8 @@ impl Part {
         Self { value: Value::unknown(ty, residual), sensitive, source: Source::None }
     }
 
-    /// Returns the value that a reference names. A collection keeps its reference in any case: whether something in
-    /// it is sealed is not worth looking for before somebody asks.
+    /// Returns the value that a reference names. A collection always keeps its reference: a search for sealed
+    /// parts is not worth its time before it is needed.
     pub(super) fn referred(datum: Datum, reference: impl FnOnce() -> Expr) -> Self {
         let collection = matches!(
             datum.value,
@@ -77,7 +78,7 @@ impl Part {
     }
 }
 
-/// Returns true if all of a value is known and in clear, and counts what it looks at.
+/// Returns true if all of a value is known and in clear; counts the values that it looks at.
 fn is_plain(value: &Value, seen: &mut usize) -> bool {
     *seen += 1;
     match value {
@@ -92,42 +93,42 @@ fn is_plain(value: &Value, seen: &mut usize) -> bool {
     }
 }
 
-/// Returns true if a part is secret itself, and not only something in it.
+/// Returns true if a part is secret as a whole, and not only a part of it.
 pub(super) fn is_secret(part: &Part) -> bool {
     matches!(part.value, Value::Sealed(_)) || part.sensitive.covers(&Path::root())
 }
 
-/// Walks over values. Each is paid for at the next step, so that looking into large values again
-/// and again does not run long.
+/// Walks over values. The next step pays for each value that was looked at, so that repeated looks into large
+/// values do not run long.
 impl Evaluator<'_> {
-    /// Returns true if something in the part is sensitive: then what is computed from all of it is,
-    /// and the part cannot stand in a residual itself.
+    /// Returns true if a part contains something sensitive: then a result computed from all of it is
+    /// sensitive, and the part cannot stand in a residual itself.
     pub(super) fn secret(&self, part: &Part) -> bool {
         !part.sensitive.is_empty() || self.holds_sealed(&part.value)
     }
 
-    /// Notes that what comes next follows from a part, wherever something in it is secret, which it
-    /// says.
+    /// Records that the following computation depends on a part, if something in it is secret. Returns true
+    /// in that case.
     pub(super) fn looks_into(&mut self, part: &Part) -> bool {
         let secret = self.secret(part);
         self.watch.looked |= secret;
         secret
     }
 
-    /// The same of what follows from the part itself, and not from what is in it.
+    /// Records that the following computation depends on the part itself, and not on its contents.
     pub(super) fn looks_at(&mut self, part: &Part) {
         self.watch.looked |= is_secret(part);
     }
 
-    /// The same of what takes the items out of it.
+    /// Records that the following computation takes the items out of a part.
     pub(super) fn looks_at_items(&mut self, part: &Part) -> bool {
         let hidden = self.hides_items(part);
         self.watch.looked |= hidden;
         hidden
     }
 
-    /// Returns true if it is a secret which items there are: those of a set have no place of their own, so
-    /// what is secret in one is in all.
+    /// Returns true if the selection of items is a secret. The items of a set have no places of their own, so
+    /// if one is secret, all are.
     pub(super) fn hides_items(&self, part: &Part) -> bool {
         is_secret(part) || (matches!(part.value, Value::Set(_)) && self.secret(part))
     }
@@ -153,7 +154,7 @@ impl Evaluator<'_> {
         !self.plain(value) && value.holds_sealed()
     }
 
-    /// The expression that stands for a part in a residual.
+    /// Returns the expression that stands for a part in a residual.
     pub(super) fn reify(&mut self, part: &Part, range: Range) -> Result<Expr, Stop> {
         self.reify_value(&part.value, &part.sensitive, &part.source, range)
     }
@@ -171,7 +172,7 @@ impl Evaluator<'_> {
     ) -> Result<Expr, Stop> {
         self.budget.step(range)?;
         if let Value::Unknown(unknown) = value {
-            // A residual is copied whole, and it may be large.
+            // A residual is copied as a whole, and it may be large.
             self.budget.steps(size_of(&unknown.residual), range)?;
             return Ok(unknown.residual.clone());
         }
@@ -201,7 +202,7 @@ impl Evaluator<'_> {
                 }
                 Ok(Expr::nowhere(Kind::Map(exprs)))
             }
-            // The items of a set have no place of their own.
+            // The items of a set have no places of their own.
             Value::Set(items) if sensitive.is_empty() && !self.holds_sealed(value) => {
                 let list = items
                     .iter()
@@ -215,15 +216,15 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The source as it means something at apply.
+    /// Returns the source in a form that is valid at apply.
     fn resolve(&mut self, source: &Source, range: Range) -> Result<Expr, Stop> {
         match source {
             Source::Built(expr) => Ok((**expr).clone()),
             Source::Reference(expr) => {
                 let expr = self.replace_root(expr)?;
-                // What stands for the root may be large, and wherever it is used it is copied.
+                // The expression for the root may be large, and it is copied to each place that uses it.
                 self.budget.steps(size_of(&expr), range)?;
-                // What a local declares sensitive would stand in the residual of an unknown, which
+                // A value that a local declares sensitive would appear in the residual of an unknown, which
                 // is shown.
                 if self.discloses || !declares(&expr) { Ok(expr) } else { Err(barred(range)) }
             }
@@ -231,7 +232,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A chain with the expression that the scope gives for its root, as far in as that is written out.
+    /// Returns a chain with the expression that the scope gives for its root; steps into written lists and
+    /// maps are taken.
     fn replace_root(&self, expr: &Expr) -> Result<Expr, Stop> {
         let (mut steps, mut base) = (Vec::new(), expr);
         while let Some((inner, step)) = below::last(base, self.scope) {
@@ -266,7 +268,7 @@ pub(super) fn barred(range: Range) -> Stop {
     )
 }
 
-/// Returns true if a secret stands in a residual as it is: only `sensitive(…)` leaves one there.
+/// Returns true if a residual contains a secret as text: only `sensitive(…)` leaves one there.
 pub(super) fn declares(expr: &Expr) -> bool {
     let mut found = false;
     walk(expr, &mut |part| {
@@ -275,7 +277,7 @@ pub(super) fn declares(expr: &Expr) -> bool {
     found
 }
 
-/// Returns the number of expressions that an expression is made of.
+/// Returns the number of expressions inside an expression.
 fn size_of(expr: &Expr) -> usize {
     let mut size = 0;
     let mut base = expr;
@@ -291,7 +293,7 @@ fn size_of(expr: &Expr) -> usize {
     size
 }
 
-/// An index as a value.
+/// Returns an index as a value.
 pub(super) fn index_of(at: usize) -> Value {
     Value::Integer(i64::try_from(at).unwrap_or(i64::MAX))
 }

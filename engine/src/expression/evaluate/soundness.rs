@@ -1,6 +1,6 @@
-//! Promises of an evaluation before apply, tried on random expressions: what it calls known stays
-//! so, its residual computes at apply what the expression would have, and no secret shows, nor does
-//! anything that is another with another secret, be it a value or what is said of what fails.
+//! The promises of an evaluation before apply, tested on random expressions. A value that it calls known
+//! stays the same; a residual computes at apply the value that the expression would have; and neither values
+//! nor messages show a secret, or differ between secrets.
 
 use proptest::prelude::*;
 
@@ -28,7 +28,7 @@ struct Secrets {
 
 const SECRETS: Secrets = Secrets { text: SECRET, flag: true, number: 1, items: &[1, 7] };
 
-/// Others, which make other expressions fail.
+/// Other secrets, with which other expressions fail.
 const OTHERS: [Secrets; 3] = [
     Secrets { text: "", flag: false, number: 0, items: &[] },
     Secrets { text: "7", flag: false, number: 99, items: &[3] },
@@ -222,7 +222,8 @@ fn list_text(depth: u32) -> BoxedStrategy<String> {
     .boxed()
 }
 
-/// Expressions that tell how something went, and with a depth those that such things decided.
+/// Generates expressions that show how an attempt went; with a depth, also expressions that such attempts
+/// decide.
 fn outcome(depth: u32) -> BoxedStrategy<String> {
     let (t, n, b, l) = (text(2), number(2), boolean(2), list_text(2));
     let leaf = prop_oneof![
@@ -254,7 +255,8 @@ fn outcome(depth: u32) -> BoxedStrategy<String> {
     .boxed()
 }
 
-/// Expressions that fail in many ways, of parts that do not fail: which of two steps fails is told by what is said.
+/// Generates expressions that fail in many ways although their parts do not fail; the message shows which
+/// step failed.
 fn faulty() -> BoxedStrategy<String> {
     let (t, n, b, l) = (text(0), number(0), boolean(0), list_text(0));
     let other = leaf(&[
@@ -307,7 +309,7 @@ fn faulty() -> BoxedStrategy<String> {
     .boxed()
 }
 
-/// The places where a secret shows.
+/// Collects the places where a secret shows.
 fn exposed(value: &Value, path: &Path, found: &mut Vec<Path>) {
     match value {
         Value::String(text) if text.to_lowercase().contains("hunter") => found.push(path.clone()),
@@ -325,7 +327,7 @@ fn exposed(value: &Value, path: &Path, found: &mut Vec<Path>) {
     }
 }
 
-/// Returns true if the place is sensitive in the plan, or sealed there.
+/// Returns true if the place is sensitive or sealed in the plan.
 fn covered(planned: &Datum, path: &Path) -> bool {
     let mut value = &planned.value;
     if planned.sensitive.covers(path) || matches!(value, Value::Sealed(_)) {
@@ -350,7 +352,7 @@ const fn world(applied: bool, secrets: Secrets) -> World {
     World { applied, secrets }
 }
 
-/// Returns what anybody may see of a value.
+/// Returns the part of a value that anybody may see.
 fn seen(value: &Value, sensitive: &Paths) -> String {
     let part = |segment: Segment, item: &Value| seen(item, &sensitive.inside(&segment));
     match value {
@@ -371,8 +373,8 @@ fn seen(value: &Value, sensitive: &Paths) -> String {
     }
 }
 
-/// The visible part of a result, and of its residual, is the same whatever the secrets are. That an
-/// expression over a secret is an error is told.
+/// Checks that the visible part of a result, and of its residual, is the same for all secrets. An expression
+/// over a secret may show that it is an error.
 fn tells_nothing(text: &str, in_residual: bool) -> Result<(), TestCaseError> {
     let expr = parse::expression(text, Dialect::Spec).unwrap();
     for applied in [false, true] {
@@ -395,8 +397,9 @@ fn tells_nothing(text: &str, in_residual: bool) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The message about a failure at one place is the same whatever the secrets are: neither how long one is nor what
-/// it is made of, nor where in it something is wrong. Where it fails, and whether, is told.
+/// Checks that the message about a failure at one place is the same for all secrets: it shows neither the
+/// length or content of a secret nor the place of a mistake inside it. It may show the place of the failure,
+/// and that there is one.
 fn says_nothing(text: &str) -> Result<(), TestCaseError> {
     let expr = parse::expression(text, Dialect::Spec).unwrap();
     for applied in [false, true] {
@@ -479,7 +482,7 @@ proptest! {
     }
 }
 
-/// The ways out that were found, and what is near them.
+/// Leaks that were found once, and similar expressions, show nothing.
 #[test]
 fn no_way_out() {
     for text in [
@@ -529,7 +532,7 @@ fn no_way_out() {
     }
 }
 
-/// It is a secret whether a secret condition is known, also where both arms are the same.
+/// A secret condition does not show if it is known, even if both arms are equal.
 #[test]
 fn equal_arms_tell_nothing_of_their_condition() {
     for text in
@@ -539,7 +542,7 @@ fn equal_arms_tell_nothing_of_their_condition() {
     }
 }
 
-/// The message of each way in which something over a secret fails.
+/// Each kind of failure over a secret has a message that shows nothing about the secret.
 #[test]
 fn no_message_tells_of_a_secret() {
     for text in [
@@ -586,7 +589,7 @@ fn no_message_tells_of_a_secret() {
     }
 }
 
-/// Errors of values that are not secret are said as ever.
+/// The messages about values that are not secret show the details.
 #[test]
 fn what_is_no_secret_is_said() {
     for (text, said) in [

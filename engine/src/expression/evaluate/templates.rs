@@ -1,4 +1,4 @@
-//! Templates: scalars joined to one text.
+//! Templates: scalars, joined into one text.
 
 use super::{Eval, Evaluator, Part, Source, Stop, stop};
 use crate::expression::text::text_of;
@@ -6,10 +6,10 @@ use crate::expression::{Expr, Kind, Range};
 use crate::types::Type;
 use crate::value::{Paths, Value};
 
-/// The advice where null would stand in a text.
+/// The advice about null inside a text.
 pub(in crate::expression) const NULL_TEXT_HELP: &str =
     "give a text for that case: coalesce(…, \"none\")";
-/// The advice where a collection would stand in a text.
+/// The advice about a collection inside a text.
 pub(in crate::expression) const NO_TEXT_HELP: &str = "use jsonencode(…) or join(\", \", …)";
 
 impl Evaluator<'_> {
@@ -67,7 +67,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The template with what is known as text; a template in it is taken apart.
+    /// Returns the template with its known parts as text; a template inside it is taken apart.
     fn folded(&mut self, parts: &[Part], range: Range) -> Result<Kind, Stop> {
         let mut pieces = Vec::with_capacity(parts.len());
         for part in parts {

@@ -5,7 +5,7 @@ use super::*;
 use crate::digest::{Fingerprint, SealKey};
 use crate::value::Sealed;
 
-/// A spec's values, as few as the tests need.
+/// The values that the expressions of these tests refer to.
 #[derive(Default)]
 struct World {
     asked: RefCell<Vec<String>>,
@@ -108,7 +108,7 @@ impl Scope for World {
     }
 }
 
-/// The value with its sensitive places, or what is wrong and where.
+/// Returns the value with its sensitive places, or the error with its place.
 fn show(text: &str) -> String {
     let expr = parse::template(text, Dialect::Spec).unwrap();
     match evaluate(&expr, &World::default()) {
@@ -362,7 +362,7 @@ fn walks_over_what_is_not_known() {
 
 #[test]
 fn variables_of_residuals_capture_nothing() {
-    // Both walks call their variable x, and the inner one's body means the outer one's.
+    // Both walks call their variable x. In the body of the inner walk, x is the variable of the inner one.
     check(
         "[for x in value.a.ports : [for y in [x] : [for x in value.a.ports : x + y]]]",
         "unknown([for x in value.a.ports : [[for x_1 in value.a.ports : x_1 + x]]]: list(any))",
@@ -403,7 +403,7 @@ fn sensitivity_flows() {
     check("length((var.flag ? null : 1)[*])", "0 secret()");
     check("length(var.account[*])", "1");
     check("flatten([[var.account], [1]])[1]", "1");
-    // It might have been a list.
+    // With the other value of the flag, the item would have been a list.
     check("length(flatten([var.flag ? 1 : []]))", "1 secret()");
     check("max(0, (var.flag ? [] : [1])...)", "0 secret()");
     check("coalesce(\"a\", (var.flag ? [] : [1])...)", "\"a\" secret()");
@@ -449,7 +449,8 @@ fn residuals_hold_no_secret() {
     check_residual("length(split(\"\", var.secret)[*])", "length(split(\"\", var.secret)[*])");
     check_residual("max(0, (var.flag ? [] : [1])...)", "max(0, (var.flag ? [] : [1])...)");
     check_residual("var.flag || value.a.id == \"x\"", "var.flag || value.a.id == \"x\"");
-    // What the text itself declares is its own residual, and is in none that is shown.
+    // A `sensitive(…)` in the text stays in the residual of its own value, and appears in no residual that is
+    // shown.
     check_residual("sensitive(\"x\")", "sensitive(\"x\")");
     check_residual("\"${sensitive(\"x\")}${value.a.id}\"", "\"${sensitive(\"x\")}${value.a.id}\"");
     let refused = show("${sensitive(\"x\")}${value.a.id}");
@@ -494,7 +495,7 @@ fn try_and_can_look_at_failures() {
     check("can(var.map.z)", "false");
     check("can(var.map.x)", "true");
     check("can(value.a.id)", "unknown(can(value.a.id): boolean)");
-    // What is passed over and may fail at apply stays beside the result.
+    // A part that the result does not need but that may fail at apply stays in the residual.
     check("try([1, value.a.ports[7]][0], 2)", "unknown(try([1, value.a.ports[7]][0], 2): integer)");
     check(
         "try(([1, value.a.ports[7]][0] + 1), 2)",
@@ -519,7 +520,8 @@ fn try_and_can_look_at_failures() {
     check("[1, value.a.ports[7]][0]", "1");
 }
 
-/// What an attempt gives because of a secret tells of it, the fallback as well as the success.
+/// A result of `try` or `can` is secret if a secret decides which one it is, whether the attempt succeeds or
+/// falls back.
 #[test]
 fn what_a_secret_decides_in_an_attempt_is_secret() {
     check("try([true, [0][var.flag ? 9 : 0]][0], false)", "false secret()");
@@ -543,7 +545,7 @@ fn what_a_secret_decides_in_an_attempt_is_secret() {
     );
 }
 
-/// A secret that nothing in an attempt looks at makes nothing secret.
+/// A result of `try` or `can` is not secret if the attempt depends on no secret.
 #[test]
 fn what_an_attempt_only_hands_on_stays_as_it_is() {
     check("try(var.secret, \"x\")", "\"hunter2\" secret()");
@@ -562,7 +564,7 @@ fn what_an_attempt_only_hands_on_stays_as_it_is() {
     check("[try(tonumber(var.secret), 1), try(var.map.z, 2)]", "[1, 2] secret([0])");
 }
 
-/// What stands for such a value is the attempt, so it tells nothing of what it chose.
+/// The residual of an attempt that a secret decides is the whole attempt, so it does not reveal the choice.
 #[test]
 fn residuals_of_attempts_do_not_tell_what_a_secret_chose() {
     check_residual("try([0][var.flag ? 9 : 0], var.n)", "try([0][var.flag ? 9 : 0], 3)");
@@ -611,16 +613,16 @@ fn evaluation_is_bounded() {
     assert!(show(&templates).contains("the expression makes more than 16 MiB of data"));
     let replaced = "replace(var.huge, \"x\", var.huge)";
     assert!(show(&format!("${{{replaced}}}")).contains("more than 16 MiB"));
-    // What is only looked at is paid for, too.
+    // Items that an expression only looks at count as steps, too.
     let looks = "[for x in range(60000) : contains(var.long, x)]";
     assert!(show(&format!("${{{looks}}}")).contains("1000000 steps"));
     let compares = "[for x in range(60000) : var.long == [var.long] || [var.long][0] == var.long]";
     assert!(show(&format!("${{{compares}}}")).contains("1000000 steps"));
-    // A bound is no failure that can be tried around.
+    // `try` does not catch an exceeded bound.
     assert!(show(&format!("${{try({walks}, 1)}}")).contains("1000000 steps"));
 }
 
-/// What grows by one level per local must end in an error, not in a stack overflow.
+/// A value that grows by one level per local ends in an error, not in a stack overflow.
 #[test]
 fn values_and_residuals_have_a_depth() {
     struct Deep(RefCell<Value>);
@@ -662,7 +664,7 @@ fn values_and_residuals_have_a_depth() {
         for _ in 0..1000 {
             match evaluate(&expr, &scope) {
                 Ok(datum) => {
-                    // Whatever is allowed can be stored and read back.
+                    // Every value within the bounds can be stored and read back.
                     if let Value::Unknown(unknown) = &datum.value {
                         let printed = unknown.residual.to_string();
                         assert_eq!(parse::residual(&printed).as_ref(), Ok(&unknown.residual));
@@ -679,8 +681,8 @@ fn values_and_residuals_have_a_depth() {
     }
 }
 
-/// The deepest expressions that can be written, inside the deepest table that can hold them, on a
-/// thread with a small stack.
+/// The deepest expressions that can be written, inside the deepest table that can hold them, are evaluated on
+/// a thread with a small stack.
 #[test]
 fn the_deepest_expressions_fit_the_stack() {
     let around = |open: &str, middle: &str, close: &str| {
@@ -707,7 +709,7 @@ fn the_deepest_expressions_fit_the_stack() {
             for _ in 0..64 {
                 expr = Expr::nowhere(Kind::List(vec![expr]));
             }
-            // Whether it is allowed is another matter.
+            // It does not matter here if the evaluation succeeds.
             drop(evaluate(&expr, &World::default()));
             drop(residual(&expr, &World::default()));
             drop(super::super::check::check(&expr, &Anything, &mut Vec::new()));
@@ -719,7 +721,7 @@ fn the_deepest_expressions_fit_the_stack() {
     small.spawn(run).unwrap().join().unwrap();
 }
 
-/// Every name is there, and nothing is known of it.
+/// A scope of types in which every name exists and has an unknown type.
 struct Anything;
 
 impl super::super::check::Types for Anything {

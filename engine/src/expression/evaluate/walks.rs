@@ -1,4 +1,4 @@
-//! `for` expressions: unrolled over what is known, kept as they are over what is not.
+//! `for` expressions: unrolled over a known collection, kept as they are over an unknown one.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -16,7 +16,7 @@ use crate::value::{Attributes, Path, Paths, Value};
 /// The collections that can be walked over, for messages.
 const WALKED: &str = "`for` walks over lists, sets, maps and objects";
 
-/// The result of a walk for one item that it keeps.
+/// The result of a walk for one item that is kept.
 struct Kept {
     key: Option<Part>,
     value: Part,
@@ -26,9 +26,9 @@ struct Kept {
 #[derive(Default)]
 struct Walked {
     kept: Vec<Kept>,
-    /// A condition or a key is not known, so how many items there are is not known either.
+    /// True if a condition or a key is not known: the number of items is not known then either.
     undecided: bool,
-    /// A condition or a key is secret, so which items there are tells of it.
+    /// True if a condition or a key is secret: the selection of items reveals something about it.
     secret: bool,
 }
 
@@ -50,7 +50,7 @@ impl Evaluator<'_> {
             let residual = self.kept_as_is(walk, &collection, range)?;
             return Ok(Part::unknown(walk_type(walk), residual.0, residual.1));
         }
-        // A collection that is secret as a whole shows in which items there are.
+        // A collection that is secret as a whole shows in the selection of items.
         let whole = found.secret || hidden;
         let kept = found.kept;
         let mut part = match &walk.key {
@@ -78,8 +78,8 @@ impl Evaluator<'_> {
         Ok(found)
     }
 
-    /// One item. When it is undecided whether it stays, the rest of the walk is computed all the
-    /// same: what is wrong there is wrong in any case.
+    /// Computes one item. If it is not known that the item stays, the rest of the walk is still computed, so
+    /// that mistakes in it are found in any case.
     fn item(&mut self, walk: &For, found: &mut Walked) -> Result<(), Stop> {
         if let Some(condition) = &walk.condition {
             let part = self.eval(condition)?;
@@ -164,8 +164,8 @@ impl Evaluator<'_> {
         result
     }
 
-    /// The walk as a residual, and whether something in it is secret: its variables stay, under
-    /// names that mean nothing else in it.
+    /// Returns the walk as a residual, and true if something in it is secret. Its variables get names that
+    /// have no other meaning in it.
     fn kept_as_is(
         &mut self,
         walk: &For,
@@ -227,7 +227,7 @@ impl Evaluator<'_> {
         Ok((key, value, condition, secret))
     }
 
-    /// A name for a variable in a residual that no walk around uses.
+    /// Returns a name for a variable in a residual that no enclosing walk uses.
     fn fresh(&self, name: &Name, attempt: usize, taken: &[Name]) -> Name {
         let mut number = attempt;
         loop {
@@ -244,7 +244,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Returns true if a resource that a residual refers to would be read as one of the variables.
+/// Returns true if a resource in a residual would be read as one of the variables.
 pub(super) fn captured(expr: &Expr, names: &[&Name]) -> bool {
     let mut found = false;
     roots(expr, &mut |root, _| {
@@ -255,7 +255,7 @@ pub(super) fn captured(expr: &Expr, names: &[&Name]) -> bool {
     found
 }
 
-/// Returns the items that are walked, with the key or index of each.
+/// Returns the items of a walk, each with its key or index.
 fn entries(value: &Value, part: &Part, walk: &For) -> Result<Vec<(Part, Part)>, Stop> {
     let place = walk.collection.range;
     let index = |at: usize| Part::plain(Value::Integer(i64::try_from(at).unwrap_or(i64::MAX)));
@@ -285,7 +285,7 @@ fn entries(value: &Value, part: &Part, walk: &For) -> Result<Vec<(Part, Part)>, 
     }
 }
 
-/// Returns why a secret cannot be walked over, whatever it is.
+/// Returns the error of a walk over a secret, which does not reveal its type.
 fn not_walked(walk: &For) -> impl Fn(Stop) -> Stop {
     let place = walk.collection.range;
     move |stop| {

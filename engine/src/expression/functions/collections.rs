@@ -1,5 +1,5 @@
-//! Functions of lists, maps and objects. Most move items without looking into them, so an item may
-//! be unknown or sealed, and takes its sensitive places along.
+//! Functions of lists, maps and objects. Most of them move items without looking into them, so an item may be
+//! unknown or sealed, and keeps its sensitive places.
 
 use super::{Answer, Fault};
 use crate::address::Name;
@@ -9,7 +9,7 @@ use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
 type Out = Result<Value, Fault>;
 type Parted = Result<Answer, Fault>;
 
-/// Returns true if the value itself is not known; items in it may be.
+/// Returns true if the value itself is unknown or sealed; items in it may be.
 fn hidden(value: &Value) -> bool {
     matches!(value, Value::Unknown(_) | Value::Sealed(_))
 }
@@ -23,13 +23,13 @@ fn known(value: Value, secret: bool) -> Parted {
     Ok(Answer::Known(Datum { value, sensitive }))
 }
 
-/// The items of a list or set with their sensitive places.
+/// Returns the items of a list or set with their sensitive places.
 fn items(datum: &Datum) -> Vec<Datum> {
     let count = datum.value.as_items().unwrap_or_default().len();
     (0..count).map(|index| item(datum, index)).collect()
 }
 
-/// One item of a list or set; those of a set have no place of their own.
+/// Returns one item of a list or set; the items of a set have no places of their own.
 fn item(datum: &Datum, index: usize) -> Datum {
     let items = datum.value.as_items().unwrap_or_default();
     let set = matches!(datum.value, Value::Set(_)) && !datum.sensitive.is_empty();
@@ -38,7 +38,8 @@ fn item(datum: &Datum, index: usize) -> Datum {
     Datum { value: items.get(index).cloned().unwrap_or(Value::Null), sensitive }
 }
 
-/// The items with which `secret` lists are secret as a whole: how many there are tells of it.
+/// Returns a list of items. If `secret` is true the whole list is secret, because its length reveals
+/// something.
 fn list(items: Vec<Datum>, secret: bool) -> Parted {
     let mut sensitive = if secret { Paths::whole() } else { Paths::none() };
     for (index, item) in items.iter().enumerate() {
@@ -49,7 +50,7 @@ fn list(items: Vec<Datum>, secret: bool) -> Parted {
 }
 
 fn map(entries: Vec<(Name, Datum)>, secret: bool) -> Parted {
-    // A later entry takes the place of an earlier one, secrets and all.
+    // A later entry replaces an earlier one, together with its secrets.
     let entries: std::collections::BTreeMap<Name, Datum> = entries.into_iter().collect();
     let mut sensitive = if secret { Paths::whole() } else { Paths::none() };
     for (name, datum) in &entries {
@@ -79,7 +80,7 @@ pub(super) fn length(a: &[Datum]) -> Parted {
         Value::Unknown(_) | Value::Sealed(_) => return Ok(Answer::Unknown),
         Value::String(text) => text.chars().count(),
         Value::Map(entries) => entries.len(),
-        // Unknown items of a set may turn out to be the same.
+        // Unknown items of a set may turn out to be equal.
         Value::Set(items) if items.len() > 1 && !a[0].value.is_known() => {
             return Ok(Answer::Unknown);
         }
@@ -129,7 +130,7 @@ pub(super) fn merge(a: &[Datum]) -> Parted {
     if a.iter().any(|datum| hidden(&datum.value)) {
         return Ok(Answer::Unknown);
     }
-    // One pass for the sensitive places, however many maps there are.
+    // One pass computes the sensitive places, however many maps there are.
     let mut merged = std::collections::BTreeMap::new();
     for (name, datum) in a.iter().flat_map(entries) {
         merged.insert(name, datum);
@@ -154,13 +155,13 @@ pub(super) fn concat(a: &[Datum]) -> Parted {
 }
 
 pub(super) fn flatten(a: &[Datum]) -> Parted {
-    // How many items there are in the end tells of each part that is secret as a whole: whether it is a
-    // list, and of how many.
+    // The number of items in the end reveals something about each part that is secret as a whole: if it is a
+    // list, and of which length.
     fn walk(datum: &Datum, flat: &mut Vec<Datum>, secret: &mut bool) -> bool {
         *secret |= whole_secret(datum);
         items(datum).into_iter().all(|item| match &item.value {
             Value::List(_) | Value::Set(_) => walk(&item, flat, secret),
-            // Whether it is a list, and how long, is not known.
+            // It is not known if this is a list, and of which length.
             Value::Unknown(unknown) if may_be_list(&unknown.ty) => false,
             Value::Sealed(sealed) if may_be_list(&sealed.ty) => false,
             _ => {
@@ -212,7 +213,7 @@ fn sliced(a: &[Datum]) -> Parted {
     list((start..end).map(|index| item(&a[0], index)).collect(), secret)
 }
 
-/// The index wraps around, so every index names an item.
+/// Returns an item of a list. The index wraps around, so every index names an item.
 pub(super) fn element(a: &[Datum]) -> Parted {
     if hidden(&a[0].value) || hidden(&a[1].value) {
         return Ok(Answer::Unknown);
@@ -229,7 +230,7 @@ pub(super) fn element(a: &[Datum]) -> Parted {
     Ok(Answer::Known(datum))
 }
 
-/// The only item of a list, and null of an empty one.
+/// Returns the only item of a list; null for an empty one.
 pub(super) fn one(a: &[Datum]) -> Parted {
     if hidden(&a[0].value) {
         return Ok(Answer::Unknown);
@@ -303,7 +304,7 @@ fn zipped(a: &[Datum]) -> Parted {
     map(zipped, secret)
 }
 
-/// The first argument that is neither null nor an empty text.
+/// Returns the first argument that is neither null nor an empty text.
 pub(super) fn coalesce(a: &[Datum]) -> Parted {
     first(a, "every argument is null or empty", |value| match value {
         Value::Null => false,
@@ -312,7 +313,7 @@ pub(super) fn coalesce(a: &[Datum]) -> Parted {
     })
 }
 
-/// The first list that is not empty.
+/// Returns the first list that is not empty.
 pub(super) fn coalesce_list(a: &[Datum]) -> Parted {
     first(a, "every list is empty", |value| value.as_items().is_some_and(|items| !items.is_empty()))
 }
@@ -320,7 +321,7 @@ pub(super) fn coalesce_list(a: &[Datum]) -> Parted {
 fn first(a: &[Datum], none: &str, counts: fn(&Value) -> bool) -> Parted {
     let mut secret = false;
     for datum in a {
-        // A sealed value is never null; whether it is empty is not known.
+        // A sealed value is never null; it is not known if it is empty.
         if hidden(&datum.value) {
             return Ok(Answer::Unknown);
         }
@@ -348,7 +349,7 @@ pub(super) fn index(a: &[Value]) -> Out {
     Ok(Value::Integer(i64::try_from(index).unwrap_or(i64::MAX)))
 }
 
-/// The first of equal items stays where it is.
+/// Removes duplicates; the first of equal items stays in its place.
 pub(super) fn distinct(a: &[Value]) -> Out {
     let items = argument_items(a);
     let mut order: Vec<usize> = (0..items.len()).collect();
@@ -368,7 +369,7 @@ pub(super) fn sort(a: &[Value]) -> Out {
     Ok(Value::list(items))
 }
 
-/// Leaves null and empty texts out.
+/// Removes null and empty texts.
 pub(super) fn compact(a: &[Value]) -> Out {
     let keep = |item: &&Value| !item.is_null() && item.as_str() != Some("");
     Ok(Value::list(argument_items(a).iter().filter(keep).cloned().collect()))

@@ -15,10 +15,10 @@ use crate::value::Value;
 
 type Out = Result<Value, Fault>;
 
-/// The words about a secret, whatever it is.
+/// The message about a secret, whatever the mistake.
 const NO_NUMBER: &str = "this is no number";
 
-/// Keys are sorted, so equal values give equal texts.
+/// Encodes a value as JSON. Keys are sorted, so equal values give equal texts.
 pub(super) fn json_encode(a: &[Value]) -> Out {
     Ok(Value::string(to_json(&a[0]).to_string()))
 }
@@ -95,7 +95,7 @@ fn no_escape() -> Fault {
         .help("a percent sign itself is written %25")
 }
 
-/// The first row names the columns.
+/// Reads a CSV text whose first row has the names of the columns.
 pub(super) fn csv_decode(a: &[Value]) -> Out {
     rows(text(a, 0)).map_err(|fault| fault.of_secret("this is no CSV text with a header"))
 }
@@ -132,7 +132,7 @@ fn no_row(error: &csv::Error) -> Fault {
     Fault::new(0, message)
 }
 
-/// A list of maps of texts.
+/// Returns the type of a list of maps of texts.
 pub(super) fn rows_type(_: &[Type]) -> Type {
     Type::list(Type::map(Type::String))
 }
@@ -156,7 +156,7 @@ fn number(text: &str) -> Option<Value> {
     if let Ok(whole) = text.parse() {
         return Some(Value::Integer(whole));
     }
-    // `inf` and `nan` are words to the parser, not to people.
+    // The parser reads the words `inf` and `nan` as numbers, which people do not expect.
     let plain =
         text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
     let number: f64 = plain.then(|| text.parse().ok())??;

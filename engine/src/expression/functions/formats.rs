@@ -8,9 +8,9 @@ use crate::value::Value;
 
 type Out = Result<Value, Fault>;
 
-/// The message about a secret, whatever is wrong.
+/// The message about a secret, whatever the mistake.
 const SECRET: &str = "the format and its values do not fit, or make too long a text";
-/// The most digits behind a point.
+/// The most digits after a point.
 const PRECISION_MAX: usize = 1000;
 
 pub(super) fn format(a: &[Value]) -> Out {
@@ -81,19 +81,19 @@ fn formatted(a: &[Value]) -> Result<String, Fault> {
     Ok(made)
 }
 
-/// A verb with what stands between it and the percent sign.
+/// A verb, with the flags and numbers between it and the percent sign.
 struct Verb<'a> {
     /// Some of `-+ 0#`.
     flags: &'a str,
     width: usize,
     precision: Option<usize>,
-    /// The argument that it takes, where it says so.
+    /// The index of the argument; none if the verb takes the next one.
     argument: Option<usize>,
     letter: char,
 }
 
 impl<'a> Verb<'a> {
-    /// Reads a verb behind its percent sign, and returns the text behind it, too.
+    /// Reads a verb after its percent sign; returns it with the rest of the text.
     fn read(text: &'a str) -> Result<(Self, &'a str), Fault> {
         let (flags, rest) = split_where(text, |c| matches!(c, '-' | '+' | ' ' | '0' | '#'));
         let (width, mut rest) = split_where(rest, |c| c.is_ascii_digit());
@@ -164,7 +164,7 @@ impl<'a> Verb<'a> {
         }
     }
 
-    /// The digits of a whole number to the base of the verb.
+    /// Returns the digits of a whole number in the base of the verb.
     fn digits(&self, number: u64) -> String {
         let (prefix, digits) = match self.letter {
             'b' => ("0b", format!("{number:b}")),
@@ -186,7 +186,7 @@ impl<'a> Verb<'a> {
         if self.letter.is_ascii_uppercase() { text.to_ascii_uppercase() } else { text }
     }
 
-    /// As few digits as tell the number, with an exponent where it is far from 1.
+    /// Returns as few digits as identify the number, with an exponent if it is far from 1.
     fn shortest(&self, number: f64) -> String {
         let precision = self.precision.map(|precision| precision.max(1));
         let scientific = match precision {
@@ -215,7 +215,7 @@ impl<'a> Verb<'a> {
         format!("{number:.behind$}")
     }
 
-    /// A number with its sign, padded.
+    /// Returns a number with its sign, padded.
     fn signed(&self, digits: &str, negative: bool) -> String {
         let sign = match negative {
             true => "-",
@@ -256,7 +256,7 @@ fn split_where(text: &str, wanted: fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(|character| !wanted(character)).unwrap_or(text.len()))
 }
 
-/// The number that digits spell; none are 0.
+/// Returns the number that digits form; 0 if there are none.
 fn number(digits: &str, most: usize) -> Result<usize, Fault> {
     if digits.is_empty() {
         return Ok(0);

@@ -1,6 +1,6 @@
 //! Patterns of paths: `*.txt`, `**/*.{yaml,yml}`.
 
-/// The most patterns that the braces of one stand for.
+/// The most patterns that a pattern with braces may stand for.
 const PATTERNS_MAX: usize = 100;
 
 /// A pattern without braces: the parts between its slashes.
@@ -11,16 +11,16 @@ enum Piece {
     One(char),
     Any,
     Star,
-    /// Two stars alone in a part: any folders.
+    /// A part of two stars: any folders.
     Folders,
-    /// One of these ranges, or none of them.
+    /// A character in these ranges, or in none of them.
     Class {
         ranges: Vec<(char, char)>,
         negated: bool,
     },
 }
 
-/// Reads a pattern, as one or more without braces.
+/// Reads a pattern; returns one or more patterns without braces.
 pub(in crate::expression) fn read(pattern: &str) -> Result<Vec<Glob>, String> {
     expanded(pattern)?
         .iter()
@@ -31,7 +31,7 @@ pub(in crate::expression) fn read(pattern: &str) -> Result<Vec<Glob>, String> {
         .collect()
 }
 
-/// Returns true if one of the patterns names the path.
+/// Returns true if one of the patterns matches the path.
 pub(in crate::expression) fn name(patterns: &[Glob], path: &str) -> bool {
     let parts: Vec<Vec<char>> = path.split('/').map(|part| part.chars().collect()).collect();
     patterns.iter().any(|glob| {
@@ -56,8 +56,8 @@ impl Piece {
     }
 }
 
-/// Returns true if a sequence is what pieces say, of which some stand for any items: goes back to the last such
-/// piece where it has to, so it takes the product of both lengths at most.
+/// Returns true if a sequence matches pieces, some of which match any items. The search goes back only to the
+/// last such piece, so it takes time for the product of both lengths at most.
 pub(crate) fn matches<P, T>(
     pieces: &[P],
     items: &[T],
@@ -126,14 +126,14 @@ fn class(characters: &mut std::str::Chars<'_>) -> Result<Piece, String> {
     Ok(Piece::Class { ranges, negated })
 }
 
-/// The patterns that a pattern with braces stands for.
+/// Returns the patterns that a pattern with braces stands for.
 fn expanded(pattern: &str) -> Result<Vec<String>, String> {
     let (mut open, mut done) = (vec![pattern.to_owned()], Vec::new());
     while let Some(next) = open.pop() {
         if open.len() + done.len() > PATTERNS_MAX {
             return Err(format!("the pattern stands for more than {PATTERNS_MAX} others"));
         }
-        // The innermost braces: those whose end comes first.
+        // The innermost braces are those that close first.
         let Some(end) = next.find('}') else {
             if next.contains('{') {
                 return Err("a `{` in the pattern is not closed".to_owned());

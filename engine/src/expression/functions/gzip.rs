@@ -16,10 +16,10 @@ type Out = Result<Value, Fault>;
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 /// The checksum and the length, at the end.
 const TRAILER_LENGTH: usize = 8;
-/// The level of compression: that of most programs.
+/// The level of compression that most programs use.
 const LEVEL: u8 = 6;
 
-// The flags of a header: what stands between it and the data.
+// The flags of a header, which announce fields between it and the data.
 const EXTRA: u8 = 4;
 const NAME: u8 = 8;
 const COMMENT: u8 = 16;
@@ -59,7 +59,7 @@ fn unpacked(text: &str) -> Out {
     Ok(Value::string(text))
 }
 
-/// The compressed data and the trailer of a gzip file.
+/// Returns the compressed data and the trailer of a gzip file.
 fn parts(packed: &[u8]) -> Option<(&[u8], &[u8])> {
     let [0x1f, 0x8b, 8, flags, _, _, _, _, _, _, rest @ ..] = packed else { return None };
     let mut rest = rest;
@@ -79,7 +79,7 @@ fn parts(packed: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(rest.len().checked_sub(TRAILER_LENGTH)?)
 }
 
-/// The length as the trailer has it: its lowest 32 bits.
+/// Returns the length in the form of the trailer: its lowest 32 bits.
 #[expect(clippy::cast_possible_truncation, reason = "the format keeps 32 bits of it")]
 fn length_of(bytes: &[u8]) -> u32 {
     bytes.len() as u32

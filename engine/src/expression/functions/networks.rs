@@ -14,7 +14,7 @@ struct Range {
     /// The first address as a number.
     first: u128,
     prefix: u32,
-    /// The bits of an address: 32 or 128.
+    /// The number of bits of an address: 32 or 128.
     bits: u32,
 }
 
@@ -32,7 +32,7 @@ impl Range {
         Ok(Self { first: number & !range.host_mask(), ..range })
     }
 
-    /// The bits that tell the addresses of the range apart.
+    /// Returns the bits in which the addresses of the range differ.
     fn host_mask(self) -> u128 {
         ones(self.bits - self.prefix)
     }
@@ -52,7 +52,7 @@ impl Range {
         number & !self.host_mask() == self.first
     }
 
-    /// The range with a longer prefix that begins where this one does.
+    /// Returns the range with a longer prefix that begins at the same address.
     fn narrowed(self, more: &Value, argument: usize) -> Result<Self, Fault> {
         let more = more.as_integer().unwrap_or(-1);
         let prefix = u32::try_from(more).ok().and_then(|more| self.prefix.checked_add(more));
@@ -66,12 +66,12 @@ impl Range {
     }
 }
 
-/// So many bits that are set.
+/// Returns a number whose lowest `count` bits are set.
 fn ones(count: u32) -> u128 {
     1_u128.checked_shl(count).map_or(u128::MAX, |power| power - 1)
 }
 
-/// An address as a number, and its bits.
+/// Returns an address as a number, and the number of its bits.
 fn number_of(address: IpAddr) -> (u128, u32) {
     match address {
         IpAddr::V4(address) => (u128::from(address.to_bits()), 32),
@@ -79,7 +79,7 @@ fn number_of(address: IpAddr) -> (u128, u32) {
     }
 }
 
-/// The message about a secret, whatever is wrong.
+/// The message about a secret, whatever the mistake.
 const SECRET: &str = "the range is wrong, or what is asked of it";
 
 pub(super) fn host(a: &[Value]) -> Out {
@@ -91,7 +91,7 @@ fn nth_host(a: &[Value]) -> Out {
     let number = a[1].as_integer().unwrap_or(0);
     let mask = range.host_mask();
     let distance = u128::from(number.unsigned_abs());
-    // -1 is the last address.
+    // The index -1 is the last address.
     let fits = if number < 0 { distance - 1 <= mask } else { distance <= mask };
     if !fits {
         let message = format!("the range {} has no address with that number", range.shown());
@@ -121,7 +121,7 @@ fn nth_subnet(a: &[Value]) -> Out {
     let number = number.filter(|number| *number <= ones(more)).ok_or_else(|| {
         Fault::new(2, format!("{more} more bits number the ranges from 0 to {}", ones(more)))
     })?;
-    // A prefix of no bits has one range, and nothing to move it by.
+    // A prefix of no bits has one range, which cannot be moved.
     let offset = number.checked_shl(narrow.bits - narrow.prefix).unwrap_or(0);
     Ok(Value::string(Range { first: range.first | offset, ..narrow }.shown()))
 }
@@ -137,7 +137,7 @@ fn consecutive(a: &[Value]) -> Out {
     for (argument, more) in a.iter().enumerate().skip(1) {
         let narrow = range.narrowed(more, argument)?;
         let mask = narrow.host_mask();
-        // Up to where such a range may begin.
+        // The last place at which such a range may begin.
         let first = next.and_then(|next| next.checked_add(mask)).map(|next| next & !mask);
         let first = first.filter(|first| range.contains(*first)).ok_or_else(|| {
             Fault::new(argument, format!("the range {} has no room for this one", range.shown()))
@@ -148,7 +148,7 @@ fn consecutive(a: &[Value]) -> Out {
     Ok(Value::list(subnets))
 }
 
-/// An address is a range of its own.
+/// Returns true if a range contains another one. An address counts as a range of its own.
 pub(super) fn contains(a: &[Value]) -> Out {
     is_inside(a).map_err(|fault| fault.of_secret(SECRET))
 }

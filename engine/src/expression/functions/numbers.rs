@@ -47,7 +47,7 @@ pub(super) fn min(a: &[Value]) -> Out {
     Ok(extreme(a, Ordering::Less))
 }
 
-/// The first of the numbers that no other surpasses.
+/// Returns the first of the greatest, or least, numbers.
 fn extreme(numbers: &[Value], wanted: Ordering) -> Value {
     let better = |best: Option<Value>, number: &Value| match best {
         Some(best) if compare(number, &best) != wanted => Some(best),
@@ -56,7 +56,7 @@ fn extreme(numbers: &[Value], wanted: Ordering) -> Value {
     numbers.iter().fold(None, better).unwrap_or(Value::Null)
 }
 
-/// Nothing sums to 0.
+/// Returns the sum of numbers; 0 for none.
 pub(super) fn sum(a: &[Value]) -> Out {
     let text = "every item must be a number, and the result not too large for one";
     added(a).map_err(|fault| fault.of_secret(text))
@@ -77,7 +77,8 @@ fn added(a: &[Value]) -> Out {
     })
 }
 
-/// `range(limit)`, `range(start, limit)`, `range(start, limit, step)`; the limit is left out.
+/// Computes `range(limit)`, `range(start, limit)` or `range(start, limit, step)`; the limit itself is not in
+/// the result.
 pub(super) fn range(a: &[Value]) -> Out {
     let text = "the steps do not lead to the limit, or there are too many of them";
     stepped(a).map_err(|fault| fault.of_secret(text))
@@ -123,7 +124,7 @@ pub(super) fn signum(a: &[Value]) -> Out {
     }))
 }
 
-/// A power of whole numbers is exact.
+/// Returns a power; that of whole numbers is exact.
 pub(super) fn pow(a: &[Value]) -> Out {
     let text = "the result is no number, or too large for one";
     raised(a).map_err(|fault| fault.of_secret(text))
@@ -159,7 +160,8 @@ fn logarithm(a: &[Value]) -> Out {
     finite(0, Some(logarithm))
 }
 
-/// Digits above 9 are letters: up to base 36 either case, beyond it small ones and then capitals.
+/// Reads a whole number in a base. Digits above 9 are letters: up to base 36 in upper or lower case, beyond
+/// it first lower case and then upper case.
 pub(super) fn parse_int(a: &[Value]) -> Out {
     let text = "this text is no whole number to this base";
     spelled(a).map_err(|fault| fault.of_secret(text))
@@ -201,7 +203,7 @@ fn compare(a: &Value, b: &Value) -> Ordering {
     }
 }
 
-/// A list of whole numbers when the arguments are.
+/// Returns the type of a list of whole numbers if the arguments are whole numbers.
 pub(super) fn range_type(types: &[Type]) -> Type {
     Type::list(super::types::numeric(types))
 }

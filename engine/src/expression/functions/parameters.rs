@@ -14,7 +14,7 @@ pub(in crate::expression) struct Parameter {
 /// The arguments that a parameter takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::expression) enum Wants {
-    /// Any value, null too.
+    /// Any value, including null.
     Anything,
     /// A string.
     Text,
@@ -36,14 +36,14 @@ pub(in crate::expression) enum Wants {
     Map,
     /// A map or an object, or null.
     MapOrNull,
-    /// Whatever can be counted: a list, a set, a map, an object or a string.
+    /// Anything with a length: a list, a set, a map, an object or a string.
     Countable,
     /// A string, a number, a boolean or null.
     Scalar,
 }
 
 impl Wants {
-    /// Returns true if an expression of the type may stand here.
+    /// Returns true if an expression of the type may be the argument.
     pub(in crate::expression) fn accepts(self, ty: &Type) -> bool {
         match (self, ty) {
             (_, Type::Any | Type::Null) | (Self::Anything, _) => true,
@@ -63,7 +63,7 @@ impl Wants {
         }
     }
 
-    /// Returns true if the value may stand here. The items of lists are the functions' own to check.
+    /// Returns true if the value may be the argument. The functions themselves check the items of lists.
     pub(in crate::expression) fn holds(self, value: &Value) -> bool {
         match (self, value) {
             (Self::Anything | Self::Scalar | Self::ListOrNull | Self::MapOrNull, Value::Null) => {

@@ -12,8 +12,8 @@ type Out = Result<Value, Fault>;
 
 /// The longest pattern, in bytes.
 const PATTERN_MAX: usize = 4096;
-/// The longest text that is searched, in bytes: an empty match at every place would be searched for
-/// as often as the text is long.
+/// The longest text that is searched, in bytes: an empty match at every place makes as many searches as the
+/// text has bytes.
 const TEXT_MAX: usize = 1024 * 1024;
 /// The largest program of a pattern, in bytes: `(a{1000}){1000}` is refused.
 const PROGRAM_MAX: usize = 1024 * 1024;
@@ -52,7 +52,7 @@ fn all(a: &[Value]) -> Out {
     Ok(Value::list(matches))
 }
 
-/// A part in slashes is a pattern.
+/// Replaces a part of a text. A part between slashes is a pattern.
 pub(super) fn replace(a: &[Value]) -> Out {
     let text = "the pattern is wrong, or the result too long";
     replaced(a).map_err(|fault| fault.of_secret(text))
@@ -114,7 +114,7 @@ fn compiled(argument: usize, pattern: &str) -> Result<Regex, Fault> {
     })
 }
 
-/// The whole match where there are no groups; else their texts, by name where they have names.
+/// Returns the whole match if there are no groups; else the texts of the groups, by name if they have names.
 fn matched(pattern: &Regex, found: &Captures<'_>) -> Value {
     let text = |group: usize| match found.get(group) {
         Some(group) => Value::string(group.as_str()),

@@ -9,14 +9,14 @@ use crate::value::Value;
 
 type Out = Result<Value, Fault>;
 
-/// The most items that a product has, counted in all its lists.
+/// The most items of a product, counted in all its lists.
 const PRODUCT_MAX: usize = 262_144;
 
 fn items(value: &Value) -> &[Value] {
     value.as_items().unwrap_or_default()
 }
 
-/// Every list of one item from each set.
+/// Returns every list with one item from each set.
 pub(super) fn product(a: &[Value]) -> Out {
     let count = a.iter().try_fold(a.len(), |count, set| count.checked_mul(items(set).len()));
     if count.is_none_or(|count| count > PRODUCT_MAX) {
@@ -37,7 +37,7 @@ pub(super) fn product(a: &[Value]) -> Out {
     Ok(if sets { Value::set(lists) } else { Value::list(lists) })
 }
 
-/// A set where all arguments are sets.
+/// Returns the type of a product: a set if all arguments are sets.
 pub(super) fn product_type(types: &[Type]) -> Type {
     if types.is_empty() || types.contains(&Type::Any) {
         return Type::Any;
@@ -48,7 +48,7 @@ pub(super) fn product_type(types: &[Type]) -> Type {
     if types.iter().all(is_set) { Type::set(list) } else { Type::list(list) }
 }
 
-/// The values whose keys are among those that are wanted.
+/// Returns the values whose keys are among the wanted ones.
 pub(super) fn match_keys(a: &[Value]) -> Out {
     let (values, keys, wanted) = (items(&a[0]), items(&a[1]), items(&a[2]));
     if values.len() != keys.len() {
@@ -61,7 +61,7 @@ pub(super) fn match_keys(a: &[Value]) -> Out {
     Ok(Value::list(pairs.map(|(value, _)| value.clone()).collect()))
 }
 
-/// A map of lists of texts turned round.
+/// Returns a map of lists of texts with keys and texts exchanged.
 pub(super) fn transpose(a: &[Value]) -> Out {
     turned(&a[0]).map_err(|fault| fault.of_secret("every entry must be a list of strings"))
 }
@@ -81,7 +81,7 @@ fn turned(map: &Value) -> Out {
     Ok(Value::map(turned.into_iter().map(|(name, keys)| (name, Value::list(keys))).collect()))
 }
 
-/// A map of lists of texts.
+/// Returns the type of a map of lists of texts.
 pub(super) fn transposed_type(_: &[Type]) -> Type {
     Type::map(Type::list(Type::String))
 }

@@ -1,6 +1,7 @@
-//! Replacements for functions of other languages, for messages.
+//! Replacements for functions of other languages, for advice in messages.
 
-/// Returns the advice where a function of Terraform or `OpenTofu` is missed.
+/// Returns the advice for a function of Terraform or `OpenTofu` that does not exist here; none for other
+/// names.
 pub(super) fn of(name: &str) -> Option<&'static str> {
     Some(match name {
         "timestamp" | "plantimestamp" => {

@@ -1,4 +1,4 @@
-//! Functions of sets. They take lists too, and give sets.
+//! Functions of sets. They accept lists, too, and return sets.
 
 use super::Fault;
 use crate::expression::typing::item_of;
@@ -11,7 +11,7 @@ fn items(value: &Value) -> &[Value] {
     value.as_items().unwrap_or_default()
 }
 
-/// The items as a sorted set, for look-ups.
+/// Returns the items as a sorted set, for look-ups.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Set(_) => value.clone(),
@@ -43,7 +43,7 @@ pub(super) fn subtract(a: &[Value]) -> Out {
     Ok(Value::set(items(&a[0]).iter().filter(|item| !holds(&less, item)).cloned().collect()))
 }
 
-/// Returns the type of the first set: what is taken away does not change it.
+/// Returns the type of the first set: removing items does not change it.
 pub(super) fn subtract_type(types: &[Type]) -> Type {
     Type::set(types.first().map_or(Type::Any, item_of))
 }

@@ -48,7 +48,8 @@ const fn parameter((name, wants): P) -> Parameter {
     Parameter { name, wants }
 }
 
-/// A function whose parameters are all required; [`Function::requiring`] and [`Function::repeating`] say otherwise.
+/// A function whose parameters are all required; [`Function::requiring`] and [`Function::repeating`] change
+/// that.
 macro_rules! function {
     ($name:literal ( $($p:literal $w:expr),* ) -> $result:expr, $body:expr) => {
         $crate::expression::functions::table::new_function(
@@ -73,25 +74,25 @@ const fn new_function(
 }
 
 impl Function {
-    /// The last parameter takes any number of arguments.
+    /// Makes the last parameter take any number of arguments.
     const fn repeating(mut self) -> Self {
         self.repeats = true;
         self
     }
 
-    /// So many arguments must be there.
+    /// Sets the number of required arguments.
     const fn requiring(mut self, required: usize) -> Self {
         self.required = required;
         self
     }
 
-    /// The result, for the reference page.
+    /// Sets the description of the result, for the reference page.
     const fn gives(mut self, gives: &'static str) -> Self {
         self.gives = gives;
         self
     }
 
-    /// A call and its result, both as expressions.
+    /// Sets an example: a call and its result, both as expressions.
     const fn example(mut self, call: &'static str, result: &'static str) -> Self {
         self.example = super::Example { call, result };
         self

@@ -7,7 +7,7 @@ use super::*;
 use crate::address::{Block, RESERVED_TYPES};
 use crate::value::Paths;
 
-/// `list` holds an unknown and a secret item, `unknown` is not known, `empty` is null.
+/// A scope in which `list` has an unknown and a secret item, `unknown` is not known, and `empty` is null.
 struct Names;
 
 impl Scope for Names {
@@ -101,7 +101,7 @@ fn every_example_gives_what_it_says() {
         };
         let (given, said) = (value(example.call), value(example.result));
         assert!(given.same(&said), "{}: {given:?}", example.call);
-        // The type that is told before is that of what comes.
+        // The type that the checker predicts is that of the result.
         let mut errors = Vec::new();
         let ty = crate::expression::check::check(&parsed(example.call), &NoTypes, &mut errors);
         assert_eq!(errors, [], "{}", example.call);
@@ -109,7 +109,7 @@ fn every_example_gives_what_it_says() {
     }
 }
 
-/// No name has a type.
+/// A scope in which no name has a type.
 struct NoTypes;
 
 impl crate::expression::check::Types for NoTypes {
@@ -257,7 +257,7 @@ fn items_keep_what_is_unknown_and_secret() {
     check("merge({ p = list[2] }, { p = 1 })", r#"{"p": 1}"#);
     check("merge({ p = 1 }, { p = list[2] })", "{\"p\": \"hunter2\"} secret(p)");
     check("chunklist(list, 2)[1]", "[\"hunter2\"] secret([0])");
-    // Whether the secret one is a list shows in how many there are.
+    // The number of items shows if the secret item is a list.
     check("flatten([list])", &format!("[\"a\", {id}, \"hunter2\"] secret()"));
     check("lookup({ a = id }, \"a\")", id);
     check("lookup({ a = 1 }, key)", "1 secret()");
@@ -288,7 +288,7 @@ fn what_is_unknown_stays_unknown_with_its_type() {
 
 #[test]
 fn of_formats() {
-    // As `terraform console` shows them.
+    // The results are those that `terraform console` shows.
     for (call, shown) in [
         (
             r#"format("%5d|%-5d|%05d|%+05d|%x|%#x|%o|%#o|%b|%#b", 42, 42, 42, 42, -255, 255, 8, 8, -5, 5)"#,
@@ -466,7 +466,7 @@ fn of_yaml_and_csv() {
         r#"yamldecode("a: .inf")"#,
         r#"`"a: .inf"`: there is a number without end, or none at all: see line 1 of the text"#,
     );
-    // Each alias is ten of the one before.
+    // Each alias is ten times the one before.
     let laughs = r#"yamldecode(join("\n", concat(["a0: &a0 lol"], [for i in range(1, 9) : "a${i}: &a${i} [${join(", ", [for j in range(10) : "*a${i - 1}"])}]"])))"#;
     assert!(
         evaluate(&parsed(laughs), &Names).unwrap_err().message.starts_with("it becomes too large")

@@ -7,12 +7,12 @@ use crate::value::Value;
 
 type Out = Result<Value, Fault>;
 
-/// The text of an argument. The caller has checked that it is a string.
+/// Returns the text of an argument. The caller has checked that it is a string.
 pub(super) fn text(arguments: &[Value], index: usize) -> &str {
     arguments.get(index).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Refuses a text that would be too long, before it is made.
+/// Refuses a text that would be too long before it is made.
 pub(super) fn bounded(argument: usize, bytes: Option<usize>) -> Result<(), Fault> {
     if bytes.is_some_and(|bytes| bytes <= BYTES_MAX) {
         return Ok(());
@@ -55,7 +55,7 @@ pub(super) fn ends_with(a: &[Value]) -> Out {
     Ok(Value::Bool(text(a, 0).ends_with(text(a, 1))))
 }
 
-/// An empty separator parts the characters.
+/// Splits a text. An empty separator splits it into characters.
 pub(super) fn split(a: &[Value]) -> Out {
     let (separator, whole) = (text(a, 0), text(a, 1));
     let items = if separator.is_empty() {
@@ -91,7 +91,8 @@ fn joined(a: &[Value]) -> Out {
     Ok(Value::string(joined))
 }
 
-/// Counts characters. A negative offset counts from the end; a length of -1 takes the rest.
+/// Returns a part of a text, counted in characters. A negative offset counts from the end; a length of -1
+/// takes the rest.
 pub(super) fn substr(a: &[Value]) -> Out {
     let whole = text(a, 0);
     let count = whole.chars().count();
@@ -122,7 +123,7 @@ pub(super) fn chomp(a: &[Value]) -> Out {
     Ok(Value::string(text(a, 0).trim_end_matches(['\n', '\r'])))
 }
 
-/// Every line but the first is moved, an empty one too.
+/// Indents every line but the first, including empty ones.
 pub(super) fn indent(a: &[Value]) -> Out {
     let text = "the number of blanks is negative, or makes too long a text";
     indented(a).map_err(|fault| fault.of_secret(text))
@@ -140,7 +141,8 @@ fn indented(a: &[Value]) -> Out {
     Ok(Value::string(whole.replace('\n', &format!("\n{}", " ".repeat(blanks)))))
 }
 
-/// A word begins behind what is neither a letter, a digit nor `_`.
+/// Turns the first letter of each word into upper case. A word begins after a character that is neither a
+/// letter, a digit nor `_`.
 pub(super) fn title(a: &[Value]) -> Out {
     let mut titled = String::with_capacity(text(a, 0).len());
     let mut begins = true;

@@ -1,4 +1,4 @@
-//! Times as RFC 3339 has them: `2026-11-25T04:30:00Z`.
+//! Times in the form of RFC 3339: `2026-11-25T04:30:00Z`.
 
 use super::Fault;
 use super::texts::text;
@@ -25,15 +25,15 @@ const DAYS: [&str; 7] =
 
 const DAY: i64 = 86_400;
 const NANOSECONDS: i128 = 1_000_000_000;
-/// The message about a secret, whatever is wrong.
+/// The message about a secret, whatever the mistake.
 const SECRET: &str = "the time is wrong, or what is asked of it";
 
 /// A time, in the zone that it was written in.
 struct Time {
-    /// Seconds of the clock there since the beginning of 1970.
+    /// The time on the clock of the zone, in seconds since the beginning of 1970.
     clock: i64,
     nanoseconds: u32,
-    /// The clock there is so many minutes ahead of UTC.
+    /// The minutes by which that clock is ahead of UTC.
     ahead: i64,
 }
 
@@ -45,10 +45,10 @@ struct Date {
 }
 
 impl Date {
-    // The algorithms of Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": years that
-    // begin with March, in eras of 400.
+    // The algorithms of Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": years begin with
+    // March, in eras of 400.
 
-    /// The days since the beginning of 1970.
+    /// Returns the days since the beginning of 1970.
     fn days(&self) -> i64 {
         let year = self.year - i64::from(self.month <= 2);
         let era = year.div_euclid(400);
@@ -80,7 +80,7 @@ impl Time {
         time.map_err(|fault| fault.of_secret(SECRET))
     }
 
-    /// Nanoseconds since the beginning of 1970, in UTC.
+    /// Returns the nanoseconds since the beginning of 1970, in UTC.
     fn instant(&self) -> i128 {
         i128::from(self.clock - self.ahead * 60) * NANOSECONDS + i128::from(self.nanoseconds)
     }
@@ -89,7 +89,7 @@ impl Time {
         Date::of_days(self.clock.div_euclid(DAY))
     }
 
-    /// Hour, minute and second.
+    /// Returns hour, minute and second.
     fn of_day(&self) -> [i64; 3] {
         let second = self.clock.rem_euclid(DAY);
         [second / 3600, second / 60 % 60, second % 60]
@@ -101,7 +101,7 @@ impl Time {
         format!("{sign}{:02}{separator}{:02}", minutes / 60, minutes % 60)
     }
 
-    /// The time as RFC 3339 has it, to the second.
+    /// Returns the time in the form of RFC 3339, to the second.
     fn shown(&self) -> String {
         let (Date { year, month, day }, [hour, minute, second]) = (self.date(), self.of_day());
         let zone = if self.ahead == 0 { "Z".to_owned() } else { self.zone(":") };
@@ -121,7 +121,7 @@ fn read_time(text: &str) -> Option<Time> {
     let date = Date { year: number(0, 4)?, month: number(5, 2)?, day: number(8, 2)? };
     let (hour, minute, second) = (number(11, 2)?, number(14, 2)?, number(17, 2)?);
     let days = date.days();
-    // What is no day of the calendar comes back as another one.
+    // A day that is not in the calendar converts back to another one.
     let back = Date::of_days(days);
     let is_day = (back.month, back.day) == (date.month, date.day) && date.day > 0;
     if !is_day || !(1..=12).contains(&date.month) || hour > 23 || minute > 59 || second > 59 {
@@ -182,7 +182,7 @@ fn later(a: &[Value]) -> Out {
     Ok(Value::string(later.shown()))
 }
 
-/// Reads numbers with units, such as `1h30m0.5s`, as nanoseconds.
+/// Reads numbers with units, such as `1h30m0.5s`; returns nanoseconds.
 fn read_duration(text: &str) -> Option<i128> {
     let negative = text.starts_with('-');
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -249,7 +249,7 @@ fn formatted(a: &[Value]) -> Out {
     Ok(Value::string(made))
 }
 
-/// Adds a text in quotes, in which two quotes are one, and returns what is behind it.
+/// Adds a quoted text, in which two quotes mean one, and returns the rest after it.
 fn unquoted<'t>(mut quoted: &'t str, made: &mut String) -> Result<&'t str, Fault> {
     loop {
         let Some((text, behind)) = quoted.split_once('\'') else {

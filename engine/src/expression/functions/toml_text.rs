@@ -1,4 +1,4 @@
-//! TOML texts. A date or a time is text, because values have none.
+//! TOML texts. A date or a time becomes a text, because there is no value for it.
 
 use toml::de::{DeTable, DeValue};
 

@@ -1,4 +1,4 @@
-//! The types of what functions give, from the types of their arguments.
+//! The result types of functions, computed from the types of their arguments.
 
 use crate::expression::typing::item_of;
 use crate::types::{Field, Type};
@@ -23,12 +23,12 @@ pub(super) fn number(_: &[Type]) -> Type {
     Type::Number
 }
 
-/// A list of anything.
+/// Returns the type of a list of anything.
 pub(super) fn anys(_: &[Type]) -> Type {
     Type::list(Type::Any)
 }
 
-/// A set of texts.
+/// Returns the type of a set of texts.
 pub(super) fn string_set(_: &[Type]) -> Type {
     Type::set(Type::String)
 }
@@ -37,7 +37,7 @@ pub(super) fn any(_: &[Type]) -> Type {
     Type::Any
 }
 
-/// The type of all arguments together.
+/// Returns the narrowest type that all arguments fit.
 pub(super) fn unified(types: &[Type]) -> Type {
     if types.is_empty() {
         return Type::Any;
@@ -45,7 +45,7 @@ pub(super) fn unified(types: &[Type]) -> Type {
     types.iter().fold(Type::Null, |ty, other| ty.unify(other))
 }
 
-/// The type of the numbers among the arguments, or in them.
+/// Returns the type of the numbers among the arguments, or in them.
 pub(super) fn numeric(types: &[Type]) -> Type {
     let whole = |ty: &Type| match ty {
         Type::Integer => true,
@@ -59,22 +59,22 @@ fn first_item(types: &[Type]) -> Type {
     types.first().map_or(Type::Any, item_of)
 }
 
-/// An item of the first argument.
+/// Returns the type of an item of the first argument.
 pub(super) fn item(types: &[Type]) -> Type {
     first_item(types)
 }
 
-/// A list of the first argument's items.
+/// Returns the type of a list of the first argument's items.
 pub(super) fn list(types: &[Type]) -> Type {
     Type::list(first_item(types))
 }
 
-/// A set of the items of all arguments.
+/// Returns the type of a set of the items of all arguments.
 pub(super) fn set(types: &[Type]) -> Type {
     Type::set(all_items(types))
 }
 
-/// A list of the items of all arguments.
+/// Returns the type of a list of the items of all arguments.
 pub(super) fn concatenated(types: &[Type]) -> Type {
     Type::list(all_items(types))
 }
@@ -89,25 +89,25 @@ fn all_items(types: &[Type]) -> Type {
     })
 }
 
-/// A list of lists of the first argument's items.
+/// Returns the type of a list of lists of the first argument's items.
 pub(super) fn chunks(types: &[Type]) -> Type {
     Type::list(list(types))
 }
 
-/// A map of the first argument's entries.
+/// Returns the type of a map of the first argument's entries.
 pub(super) fn map(types: &[Type]) -> Type {
     Type::map(first_item(types))
 }
 
-/// A map of the second argument's items.
+/// Returns the type of a map of the second argument's items.
 pub(super) fn zipped(types: &[Type]) -> Type {
     Type::map(types.get(1).map_or(Type::Any, item_of))
 }
 
-/// The entry of a map, or the default.
+/// Returns the type of the entry of a map, or of the default.
 pub(super) fn looked_up(types: &[Type]) -> Type {
     let entry = match types.first() {
-        // Which attribute it is shows with the key.
+        // Only the key decides which attribute is taken.
         Some(Type::Object(fields)) => {
             fields.values().fold(Type::Null, |ty, field| ty.unify(&field.ty))
         }
@@ -116,7 +116,8 @@ pub(super) fn looked_up(types: &[Type]) -> Type {
     types.get(2).map_or(entry.clone(), |default| entry.unify(default))
 }
 
-/// Objects give an object with the attributes of all; with a map among them it is a map.
+/// Returns the type of a merge: for objects, an object with the attributes of all; with a map among them, a
+/// map.
 pub(super) fn merged(types: &[Type]) -> Type {
     let mut fields = std::collections::BTreeMap::new();
     for ty in types {
@@ -124,7 +125,7 @@ pub(super) fn merged(types: &[Type]) -> Type {
             Type::Object(more) => {
                 for (name, field) in more {
                     let merged = match fields.get(name) {
-                        // The later one may be left out, and then the earlier one stands.
+                        // The later one may be left out, and then the earlier one counts.
                         Some(Field { ty, optional }) if field.optional => {
                             Field { ty: field.ty.unify(ty), optional: *optional }
                         }
@@ -140,7 +141,7 @@ pub(super) fn merged(types: &[Type]) -> Type {
     if types.is_empty() { Type::map(Type::Any) } else { Type::Object(fields) }
 }
 
-/// A list of what stands in the lists, however deep.
+/// Returns the type of a list with the items of nested lists, of any depth.
 pub(super) fn flattened(types: &[Type]) -> Type {
     fn leaf(ty: &Type) -> Type {
         match ty {
@@ -149,7 +150,7 @@ pub(super) fn flattened(types: &[Type]) -> Type {
         }
     }
     match first_item(types) {
-        // A list that may hold more lists.
+        // An item of type any may be another list.
         Type::Any => Type::list(Type::Any),
         item => Type::list(leaf(&item)),
     }

@@ -1,5 +1,5 @@
-//! YAML texts. Plain scalars mean what they mean in YAML 1.2, and the words `yes`, `no`, `on` and `off` are
-//! booleans as in YAML 1.1; a time stays text.
+//! YAML texts. Plain scalars have the meaning of YAML 1.2, and the words `yes`, `no`, `on` and `off` are
+//! booleans as in YAML 1.1; a time stays a text.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ type Out = Result<Value, Fault>;
 
 /// The deepest nesting of lists and maps.
 const DEPTH_MAX: usize = 64;
-/// The bytes that a value counts beside its text.
+/// The bytes that a value counts in addition to its text.
 const VALUE_BYTES: usize = 16;
 
 pub(super) fn decode(a: &[Value]) -> Out {
@@ -38,7 +38,7 @@ fn wrong(line: usize, message: &str) -> Fault {
     Fault::new(0, format!("{message}: see line {line} of the text"))
 }
 
-/// A value with the size that it has once every alias in it is written out.
+/// A value, with its size after every alias in it is replaced by a copy.
 #[derive(Clone)]
 struct Sized {
     value: Value,
@@ -59,11 +59,11 @@ enum Content {
 
 enum Key {
     Name(Name),
-    /// `<<`: what follows gives entries that stand nowhere else.
+    /// `<<`: the following value gives entries unless the map has them already.
     Merge,
 }
 
-/// Builds values of events.
+/// Builds values from the events of the parser.
 #[derive(Default)]
 struct Builder {
     open: Vec<Open>,
@@ -105,7 +105,7 @@ impl Builder {
         }
     }
 
-    /// The place of the key that comes next, inside a map.
+    /// Returns the place of the next key; none outside a map.
     fn awaited_key(&mut self) -> Option<&mut Option<Key>> {
         match self.open.last_mut().map(|open| &mut open.content) {
             Some(Content::Map { key: key @ None, .. }) => Some(key),
@@ -168,7 +168,7 @@ fn closed(content: Content) -> Result<Value, &'static str> {
         Content::Map { entries, merged, .. } => (entries, merged),
     };
     for value in &merged {
-        // A list of maps: the earlier ones win.
+        // In a list of maps, the earlier ones take precedence.
         for map in value.as_items().unwrap_or(std::slice::from_ref(value)) {
             let map: &Attributes = map.as_map().ok_or("what `<<` merges is no map")?;
             for (name, value) in map {
@@ -197,7 +197,7 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, &'
     if fits { Ok(value) } else { Err("a value is not what its tag says") }
 }
 
-/// The value of a scalar without quotes.
+/// Returns the value of a scalar without quotes.
 fn plain(text: &str) -> Result<Value, &'static str> {
     Ok(match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
@@ -250,9 +250,9 @@ pub(super) fn encode(a: &[Value]) -> Out {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Top,
-    /// Behind `key:`.
+    /// After `key:`.
     Key,
-    /// Behind `-`.
+    /// After `-`.
     Dash,
 }
 
@@ -265,7 +265,7 @@ fn write(value: &Value, indent: usize, place: Place, text: &mut String) -> Resul
                 begin_line(index, indent, place, text);
                 text.push_str(&quoted(name));
                 text.push(':');
-                // The dashes of a list stand below its key.
+                // The dashes of a list are below its key.
                 let is_list = matches!(value, Value::List(_) | Value::Set(_));
                 write(value, if is_list { indent } else { indent + 2 }, Place::Key, text)?;
             }
@@ -301,7 +301,7 @@ fn write(value: &Value, indent: usize, place: Place, text: &mut String) -> Resul
     Ok(())
 }
 
-/// Begins the line of an entry; the first one behind a dash stays on its line.
+/// Begins the line of an entry; the first entry after a dash stays on its line.
 fn begin_line(index: usize, indent: usize, place: Place, text: &mut String) {
     match (index, place) {
         (0, Place::Dash) => text.push(' '),
@@ -313,7 +313,7 @@ fn begin_line(index: usize, indent: usize, place: Place, text: &mut String) {
     }
 }
 
-/// Returns true if a text is written line by line: of several lines, with nothing that must be escaped.
+/// Returns true if a text is written line by line: it has several lines, and nothing that must be escaped.
 fn is_block(text: &str) -> bool {
     let plain = |c: char| {
         c == '\n'
@@ -327,7 +327,7 @@ fn is_block(text: &str) -> bool {
         && text.lines().all(|line| !line.ends_with([' ', '\t']))
 }
 
-/// A text in double quotes: JSON's escapes are YAML's, too.
+/// Returns a text in double quotes; YAML has the same escapes as JSON.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

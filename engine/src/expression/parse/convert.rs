@@ -1,6 +1,6 @@
-//! The tree of `hcl-edit` to ours: first words get their meaning, `%{if}` and `%{for}` become the
-//! expressions that they stand for, parentheses go. Depth is counted on the way down, before a
-//! level is built, so no tree gets too deep to walk or to drop.
+//! The conversion of `hcl-edit`'s tree to the tree of this crate: first words get their meaning, `%{if}` and
+//! `%{for}` become the expressions that they stand for, and parentheses go. The depth is counted on the way
+//! down, before a level is built, so no tree gets too deep to walk or to drop.
 
 mod templates;
 
@@ -21,9 +21,9 @@ use crate::value::{Attributes, Value};
 /// The treatment of lists and maps of literals.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Literals {
-    /// Expressions whose parts have places, for messages about them.
+    /// Kept as expressions whose parts have places, for messages about them.
     AsWritten,
-    /// One literal, as in the residual that was printed; `toset` of them too.
+    /// Folded into one literal, as in a printed residual; so is `toset` of them.
     Folded,
 }
 
@@ -52,11 +52,11 @@ pub(super) fn expression(
 
 struct Converter<'t> {
     text: &'t str,
-    /// The place in the text at which the parser began to count.
+    /// The place in the text from which the parser counted.
     offset: usize,
     dialect: Dialect,
     literals: Literals,
-    /// The variables of the `for` expressions around.
+    /// The variables of the enclosing `for` expressions.
     bound: Vec<Name>,
     depth: usize,
 }
@@ -67,7 +67,7 @@ impl Converter<'_> {
         range(span.start + self.offset, span.end + self.offset)
     }
 
-    /// Goes `levels` down for the time of `inner`.
+    /// Counts `levels` more while `inner` runs.
     fn deeper<T>(
         &mut self,
         levels: usize,
@@ -137,11 +137,11 @@ impl Converter<'_> {
         Ok(Expr { kind, range })
     }
 
-    /// A number, from its text: the parser's own number does not tell `3.0` from `3`.
+    /// Reads a number from its text: the parser's own number does not distinguish `3.0` from `3`.
     fn number(&self, range: Range) -> Result<Value, ExprError> {
         let text = &self.text[range.start as usize..range.end as usize];
         let negative = text.starts_with('-');
-        // A sign may be parted from its digits by spaces and comments.
+        // Spaces and comments may stand between a sign and its digits.
         let start = text
             .rfind(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '-')))
             .map_or(0, |at| at + 1);
@@ -173,7 +173,7 @@ impl Converter<'_> {
                 Some(Value::String(key)) => Some((key, as_literal(value)?)),
                 _ => None,
             };
-            // A key that stands there twice is a mistake, and stays one.
+            // A duplicate key is a mistake, and stays one.
             if let Some(values) = entries.iter().map(entry).collect::<Option<Attributes>>()
                 && values.len() == entries.len()
             {
@@ -219,7 +219,7 @@ impl Converter<'_> {
         Ok(Kind::Call(Box::new(Call { name, arguments, spread })))
     }
 
-    /// The spellings of a set and of a large map that [`crate::expression::print`] uses.
+    /// Reads the forms of a set and of a large map that [`crate::expression::print`] writes.
     fn collection(&self, name: &str, arguments: &[Expr]) -> Option<Kind> {
         let [argument] = arguments else { return None };
         match (name, &argument.kind) {
@@ -273,7 +273,7 @@ impl Converter<'_> {
         })
     }
 
-    /// Returns the beginning of a chain, and what is left of its operators.
+    /// Returns the beginning of a chain, and the rest of its operators.
     fn base<'t>(
         &mut self,
         first: &Expression,
@@ -335,7 +335,8 @@ impl Converter<'_> {
         Ok((Expr { kind, range }, after))
     }
 
-    /// A splat takes the attributes that follow, the full one indexes too, up to the next splat.
+    /// Converts a splat. It takes the attributes that follow, and a full splat indexes, too, up to the next
+    /// splat.
     fn splat<'t>(
         &mut self,
         base: Expr,
@@ -365,7 +366,7 @@ fn named_root(word: &str, range: Range) -> Expr {
     Expr { kind: Kind::Root(Root::Named(word.into())), range }
 }
 
-/// The error of a reference to data that ends after its type.
+/// Returns the error of a reference to data that ends after its type.
 fn no_data_name(ty: &str, range: Range) -> ExprError {
     error(
         range,
@@ -374,7 +375,7 @@ fn no_data_name(ty: &str, range: Range) -> ExprError {
     )
 }
 
-/// Returns the root that `first.second` stands for in a spec.
+/// Returns the root that `first.second` means in a spec.
 fn root(first: &str, second: &str, range: Range) -> Result<Root, ExprError> {
     match (first, second) {
         ("var", name) => Ok(Root::Var(name.into())),
@@ -424,7 +425,7 @@ fn as_literal(expr: &Expr) -> Option<Value> {
     if let Kind::Literal(value) = &expr.kind { Some(value.clone()) } else { None }
 }
 
-/// `[key, value]`, whether it was folded or not.
+/// Returns the key and the value of `[key, value]`, whether it was folded or not.
 fn as_pair(expr: &Expr) -> Option<(Expr, Expr)> {
     match &expr.kind {
         Kind::List(items) => match items.as_slice() {

@@ -1,11 +1,11 @@
-//! Resources of modules in residuals: `module.x["eu"].value.a` is a block there, and never an output.
+//! Resources of modules in residuals: there `module.x["eu"].value.a` is always a block, and never an output.
 
 use crate::address::{Block, ModulePath, Name};
 use crate::expression::visit::change;
 use crate::expression::{Expr, Kind, Root};
 use crate::value::Value;
 
-/// Puts the block in the place of each reference to a resource of a module.
+/// Replaces each reference to a resource of a module by the block.
 pub(super) fn resources(expr: &mut Expr) {
     change(expr, &mut |part| {
         let Some(name) = module_of(part) else { return true };
@@ -13,12 +13,12 @@ pub(super) fn resources(expr: &mut Expr) {
         take_steps(part, &mut rest);
         let block = block(&name, &mut rest);
         *part = rest.into_iter().rev().fold(Expr::nowhere(Kind::Root(block)), Step::onto);
-        // The indexes that are left may hold such references, too.
+        // The remaining indexes may contain such references, too.
         true
     });
 }
 
-/// The name of the module that a chain of attributes and indexes begins with.
+/// Returns the name of the module that a chain of attributes and indexes begins with.
 fn module_of(mut expr: &Expr) -> Option<Name> {
     while let Kind::Attribute(base, _) | Kind::Index(base, _) = &expr.kind {
         expr = base;
@@ -42,7 +42,7 @@ impl Step {
     }
 }
 
-/// Takes the steps of a chain apart, the last first.
+/// Takes the steps off a chain, the last first.
 fn take_steps(expr: &mut Expr, steps: &mut Vec<Step>) {
     let mut expr = std::mem::replace(expr, Expr::literal(Value::Null));
     loop {
@@ -56,7 +56,7 @@ fn take_steps(expr: &mut Expr, steps: &mut Vec<Step>) {
     }
 }
 
-/// The root of a chain that begins with the module `name`; the steps that lead to it are taken.
+/// Returns the root of a chain that begins with the module `name`; removes the steps that lead to it.
 fn block(name: &Name, steps: &mut Vec<Step>) -> Root {
     let mut path = ModulePath::root().join(name, take_key(steps).as_deref());
     while let Some(first) = take_attribute(steps) {

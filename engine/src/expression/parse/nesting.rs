@@ -1,47 +1,50 @@
-//! A bound on what the parser would try again and again.
+//! A bound on the text that the parser would read again and again.
 //!
-//! Where a bracket stands behind two operators (`a + b + (…`) and something in it is wrong, `hcl-edit` reads
-//! it twice before it gives up, and so it does with each bracket in that one: a mistake thirty levels deep
-//! would be read a billion times. The same goes for each text between markers (`<<END`) before a mistake. So
-//! these are counted before, and few are allowed. This is no parser: it knows brackets, quotes, comments, where a text
-//! between markers ends and what begins in a text, and proves nothing else. What it took for a text would not be counted.
+//! If a bracket stands behind two operators (`a + b + (…`) and its contents have a mistake, `hcl-edit` reads
+//! the bracket twice before it gives up. It does the same with each bracket inside, so it would read a
+//! mistake thirty levels deep a billion times. It also reads each text between markers (`<<END`) before a
+//! mistake twice. So this module counts such brackets and texts before parsing, and allows only a few. It is
+//! no parser: it recognises brackets, quotes, comments, the ends of texts between markers and the expressions
+//! that begin in a text, and nothing else. It does not count brackets in what it takes for a text.
 
 use super::range;
 use crate::expression::ExprError;
 
-/// So many of both together, which is a thousand times what one takes.
+/// The most nested brackets and texts between markers together. With so many, parsing takes a thousand times
+/// as long as with none.
 const LEVELS_MAX: usize = 10;
 
 /// The brackets and texts that are open at a place.
 enum Open<'t> {
     /// Text in which `${` and `%{` begin something.
     Text(End<'t>),
-    /// A bracket, and the operators since its last comma; whether it stood behind two itself.
+    /// A bracket, with the number of operators since its last comma. `counts` is true if the bracket stands
+    /// behind two operators itself.
     Bracket { operators: usize, counts: bool },
 }
 
 /// The end of a text.
 #[derive(Clone, Copy)]
 enum End<'t> {
-    /// Not at all: it is the whole.
+    /// No end: the text is the whole template.
     Never,
-    /// With a quote.
+    /// A quote.
     Quote,
-    /// With a line that begins with a word.
+    /// A line that begins with this word.
     Marker(&'t [u8]),
 }
 
-/// Refuses a template in whose expressions brackets are nested too deep in what is computed.
+/// Refuses a template in which too many brackets or texts between markers are nested in its expressions.
 pub(super) fn bounded_template(text: &str) -> Result<(), ExprError> {
     bounded(text, Open::Text(End::Never), true)
 }
 
-/// Refuses an expression in which brackets are nested too deep in what is computed.
+/// Refuses an expression in which too many brackets or texts between markers are nested.
 pub(super) fn bounded_expression(text: &str) -> Result<(), ExprError> {
     bounded(text, Open::Bracket { operators: 0, counts: false }, true)
 }
 
-/// Refuses what was not printed here: that may have many brackets, and nothing between markers.
+/// Refuses a residual with too many texts between markers: this crate prints none. It may have many brackets.
 pub(super) fn bounded_residual(text: &str) -> Result<(), ExprError> {
     bounded(text, Open::Bracket { operators: 0, counts: false }, false)
 }
@@ -76,14 +79,14 @@ fn too_much(at: usize) -> ExprError {
 
 struct Scan<'t> {
     open: Vec<Open<'t>>,
-    /// The number of open brackets that count.
+    /// The number of open brackets that stand behind two operators.
     levels: usize,
     /// The number of texts between markers that have begun.
     markers: usize,
 }
 
 impl<'t> Scan<'t> {
-    /// Goes on in a text; returns by how many bytes.
+    /// Reads on in a text; returns the number of bytes that it has read.
     fn text(&mut self, rest: &'t [u8], end: End<'_>) -> usize {
         let quoted = matches!(end, End::Quote);
         match rest {
@@ -108,7 +111,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Goes on in an expression; returns by how many bytes.
+    /// Reads on in an expression; returns the number of bytes that it has read.
     fn expression(&mut self, rest: &'t [u8]) -> usize {
         match rest[0] {
             _ if begins_comment(rest) => return comment(rest),
@@ -129,7 +132,8 @@ impl<'t> Scan<'t> {
         1
     }
 
-    /// Goes on behind `<<WORD`, in a text that ends with a line of that word. What is none is the parser's to say.
+    /// Reads `<<WORD` and enters the text that ends with a line of that word. If this is no text between
+    /// markers, the parser reports it.
     fn marker(&mut self, rest: &'t [u8]) -> usize {
         let start = if rest.get(2) == Some(&b'-') { 3 } else { 2 };
         let length = rest[start..].iter().take_while(|byte| is_of_a_word(**byte)).count();
@@ -151,7 +155,7 @@ impl<'t> Scan<'t> {
         self.open.push(Open::Bracket { operators: 0, counts });
     }
 
-    /// The outermost stays: what closes too much is the parser's to say.
+    /// Closes a bracket. The outermost one stays open: the parser reports a closing bracket too many.
     fn closes(&mut self) {
         if self.open.len() > 1
             && let Some(Open::Bracket { counts: true, .. }) = self.open.pop()
@@ -167,7 +171,8 @@ impl<'t> Scan<'t> {
     }
 }
 
-/// Returns the number of operators at the beginning, before what only looks like some.
+/// Returns the number of operators at the beginning, up to a marker or a comment, which begin with the same
+/// characters.
 fn operators(rest: &[u8]) -> usize {
     let ends = |at: usize| {
         let next = &rest[at..];
@@ -188,7 +193,7 @@ fn comment(rest: &[u8]) -> usize {
     found.map_or(rest.len(), |at| start + at + end.len())
 }
 
-/// Returns true if a line begins with a word, with nothing but blanks before it.
+/// Returns true if a line begins with a word, after blanks at most.
 fn begins_with(line: &[u8], word: &[u8]) -> bool {
     let behind = line[blanks(line)..].strip_prefix(word);
     behind.is_some_and(|behind| !behind.first().is_some_and(|byte| is_of_a_word(*byte)))

@@ -1,13 +1,13 @@
-//! A scanner for what most texts of a spec are: plain references, and text with plain references
-//! in it. It makes the trees that [`super::convert`] makes, and gives up (none) on everything
-//! that it is not certain of, so it can be wrong about nothing.
+//! A scanner for the most common texts of a spec: plain references, and text with plain references in it. It
+//! makes the same trees as [`super::convert`]. If it is not certain of a text, it returns none, so it never
+//! makes a wrong tree.
 
 use super::{Dialect, OFFERED, range};
 use crate::address::{Block, Name};
 use crate::expression::{Expr, Kind, Root};
 use crate::value::Value;
 
-/// The longest chain that is read here; longer ones meet the bounds of the full parser.
+/// The longest chain that is read here; for longer ones the full parser checks the bounds.
 const CHAIN_MAX: usize = 32;
 
 /// Reads a template that is text and plain references only.
@@ -36,7 +36,7 @@ pub(super) fn template(text: &str, dialect: Dialect) -> Option<Expr> {
     Some(Expr { kind: Kind::Template(parts), range: super::whole(text) })
 }
 
-/// Reads a text that, but for `start` bytes before and `rest` after, is one plain reference.
+/// Reads a text that is one plain reference, except for `start` bytes before it and `rest` bytes after it.
 pub(super) fn reference(text: &str, start: usize, rest: usize, dialect: Dialect) -> Option<Expr> {
     let mut scanner = Scanner { text, at: start, dialect };
     let expr = scanner.reference()?;
@@ -57,7 +57,7 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// The rest of `${ reference }`.
+    /// Reads the rest of `${ reference }`.
     fn part(&mut self) -> Option<Expr> {
         self.spaces();
         let expr = self.reference()?;
@@ -84,7 +84,7 @@ impl<'a> Scanner<'a> {
                     let index = self.index()?;
                     Kind::Index(Box::new(expr), Box::new(index))
                 }
-                // What else may continue an expression is for the full parser.
+                // The full parser reads everything else that may continue an expression.
                 None | Some(b'}' | b' ') => return Some(expr),
                 Some(_) => return None,
             };
@@ -93,7 +93,7 @@ impl<'a> Scanner<'a> {
         None
     }
 
-    /// The root that begins with `word`; takes the second word of those that have two.
+    /// Returns the root that begins with `word`; reads the second word of roots that have two.
     fn root(&mut self, word: &'a str) -> Option<Root> {
         let named =
             self.dialect == Dialect::Names || OFFERED.contains(&word) || self.peek() != Some(b'.');
@@ -117,7 +117,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The rest of `["key"]`, `[0]` or `[each.key]`.
+    /// Reads the rest of `["key"]`, `[0]` or `[each.key]`.
     fn index(&mut self) -> Option<Expr> {
         let start = self.at;
         let kind = match self.peek()? {

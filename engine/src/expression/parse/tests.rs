@@ -2,7 +2,7 @@ use super::super::{Access, Root, TREE_DEPTH_MAX};
 use super::*;
 use crate::address::Block;
 
-/// The tree of a template, printed.
+/// Checks the tree of a template, printed.
 fn check(text: &str, expected: &str) {
     match template(text, Dialect::Spec) {
         Ok(expr) => assert_eq!(expr.to_string(), expected, "{text}"),
@@ -190,7 +190,7 @@ fn the_short_way_leads_to_the_same_tree() {
                 continue;
             };
             let long = convert::template(&text.parse().unwrap(), text, dialect).unwrap();
-            // Debug shows the ranges too, which equality leaves out.
+            // Debug shows the ranges, too, which equality ignores.
             assert_eq!(format!("{short:?}"), format!("{long:?}"), "{text}");
         }
     }
@@ -256,7 +256,7 @@ fn long_and_deep_input_is_refused() {
     assert!(template(&directive, Dialect::Spec).is_err());
 }
 
-/// Each of these levels takes the parser twice as long as the one around it.
+/// The parser needs twice as long for each of these levels as for the one around it.
 #[test]
 fn a_mistake_deep_in_what_is_computed_is_found_soon() {
     for level in [
@@ -267,7 +267,7 @@ fn a_mistake_deep_in_what_is_computed_is_found_soon() {
         "a+a+[for x in ",
         "a == b == !(",
         "\"${<<EOT\nEOT}",
-        // Whatever hides the markers, or the brackets, from who counts them.
+        // These texts hide the markers, or the brackets, from the code that counts them.
         "\"${!<<E\nE}",
         "\"${~!<<-E\nE}",
         "\"${a!=<<E\nE}",

@@ -4,7 +4,7 @@ use super::super::Range;
 use super::super::parse::{Dialect, expression, residual, template};
 use super::*;
 
-/// What `text` prints as, after checking that the print reads back to the same tree.
+/// Checks that `text` prints as expected, and that the parser reads the print back to the same tree.
 fn check(text: &str, expected: &str) {
     let expr = residual(text).unwrap();
     assert_eq!(expr.to_string(), expected, "{text}");
@@ -82,7 +82,8 @@ fn large_maps_are_pairs() {
     assert!(expr.to_string().starts_with("tomap([["));
 }
 
-/// A key that stands there twice is a mistake when the map is made, and no text that cannot be read.
+/// A map with a duplicate key is printed in a form that can be read back; the mistake shows when the map is
+/// made.
 #[test]
 fn maps_with_a_key_twice_are_pairs() {
     check("tomap([[k, 1], [k, 2]])", "tomap([[k, 1], [k, 2]])");
@@ -91,7 +92,7 @@ fn maps_with_a_key_twice_are_pairs() {
     check("tomap([[\"a\", x], [\"b\", 2]])", "{ a = x, b = 2 }");
 }
 
-/// Each level is printed once, and not once more for each level around it.
+/// Each level of nested keys is printed once, and not again for each level around it.
 #[test]
 fn keys_of_keys_are_printed_once() {
     let name = |name: &str| at(Kind::Root(Root::Named(name.into())));
@@ -154,7 +155,7 @@ fn root() -> impl Strategy<Value = Root> {
         word().prop_map(Root::Local),
         Just(Root::EachKey),
         Just(Root::EachValue),
-        // The words of resources are none that `walk` binds.
+        // The types of resources are words that no `for` uses for its variables.
         ("t[a-z]{0,2}", word())
             .prop_map(|(ty, name)| Root::Resource(Block::new(ty.as_str(), name))),
         word().prop_map(Root::Named),
@@ -166,7 +167,7 @@ fn at(kind: Kind) -> Expr {
     Expr::nowhere(kind)
 }
 
-/// A list of literals is one literal, as folding makes it.
+/// Returns a list; a list of literals is one literal, as folding makes it.
 fn list(items: Vec<Expr>) -> Kind {
     let values: Option<Vec<Value>> = items
         .iter()
@@ -247,7 +248,7 @@ fn tree() -> impl Strategy<Value = Expr> {
                     }
                 ),
             prop::collection::vec(e.clone(), 0..4).prop_map(|items| at(list(items))),
-            // A key that is no literal keeps the map from being one.
+            // A key that is not a literal keeps the map from being one literal.
             (e.clone(), word()).prop_map(|(value, name)| {
                 at(Kind::Map(vec![(at(Kind::Root(Root::Named(name))), value)]))
             }),

@@ -1,7 +1,7 @@
 //! The report of a plan that would hold too many values.
 //!
-//! Each value is bounded by itself where it is evaluated. This bounds what a spec makes by having many
-//! of them: without it a few lines make a plan that nobody can hold, walk or read.
+//! Each single value has a bound where it is evaluated. This bounds the number of values that a spec makes:
+//! without it a few lines make a plan that fits into no memory.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ use crate::plan::evaluate::desired::Instance;
 use crate::plan::evaluate::scope::LocalCache;
 use crate::plan::limits::{MILLIONS_MAX, VALUES_MAX, weight, weight_of};
 
-/// Returns the diagnostic of a plan that would hold too much, with the place of most of it. `open` are
-/// the instances under way: each is taken to need an equal part of what is left of the bound, so
-/// that the answer does not depend on which of them was evaluated first.
+/// Returns the diagnostic of a plan that would hold too many values, with the place of most of them. `open`
+/// are the instances that are being evaluated. Each counts for an equal part of the rest of the bound, so
+/// that the answer does not depend on the order of evaluation.
 pub(in crate::plan) fn exceeded(
     config: &Config,
     drafts: &[Draft],
@@ -47,7 +47,7 @@ pub(in crate::plan) fn exceeded(
 }
 
 impl LocalCache {
-    /// The one that counts most of those that were computed.
+    /// Returns the local with the most values among those that were computed.
     fn largest(&self) -> Option<(Name, usize)> {
         let values = self.values();
         let weights = values.iter().filter_map(|(name, local)| {

@@ -1,8 +1,8 @@
-//! References that survive the plan and whose target the plan deletes. Where the API deletes
-//! nothing that is named in an attribute, it would refuse such a delete in each apply.
+//! References that remain after the plan although the plan deletes their target. If the API refuses to delete
+//! an object that is named in the attribute, it would refuse such a delete in each apply.
 //!
-//! References in the spec follow their target. Those that survive are in attributes about which the
-//! spec is silent, in ids that the spec has word for word, and in objects that are let go.
+//! References in the spec follow their target. The ones that remain are in attributes that the spec does not
+//! give, in ids that the spec has word for word, and in objects that are let go.
 
 use crate::address::Name;
 use crate::diagnostics::Diagnostics;
@@ -28,7 +28,7 @@ pub(in crate::plan) fn check(
     }
 }
 
-/// Returns the attribute to change. One that the API derives from another of them follows that one.
+/// Returns the attribute to change. If the API derives one attribute from another, the other has to change.
 fn first<'n>(user: &Draft, names: &[&'n Name]) -> Option<&'n Name> {
     let follows = |name: &Name| user.schema.attributes.get(name)?.follows.as_ref();
     let leads = |name: &&&Name| follows(name).is_none_or(|other| !names.contains(&other));

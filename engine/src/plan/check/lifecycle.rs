@@ -1,5 +1,5 @@
-//! Guards: what a plan may not do, whatever the difference: protected objects and lost data here; names that somebody
-//! has, or may have, what an object names that is let go or stays, and too many values below.
+//! The guards of objects and data: changes that a plan may not make, whatever the difference. The sibling
+//! modules check names, references and the number of values.
 
 use crate::config::ResourceConfig;
 use crate::diagnostics::Diagnostics;
@@ -9,8 +9,9 @@ use crate::plan::draft::Draft;
 use crate::plan::facts::redactor;
 use crate::plan::{Action, Change, diagnostics};
 
-/// Refuses a change that ends an object which its `lifecycle` protects, loses data that nobody agreed to
-/// lose, or breaks a rule of deletes. `resource` is the block of the spec, where it still has one.
+/// Refuses a change that ends an object which its `lifecycle` protects, that loses data without the consent
+/// of the spec, or that breaks a rule of deletes. `resource` is the block of the spec; none if the spec has
+/// no such block any more.
 pub(in crate::plan) fn check(
     resource: Option<&ResourceConfig>,
     draft: &Draft,
@@ -21,7 +22,7 @@ pub(in crate::plan) fn check(
     if !is_ended || is_half_made(draft, key) {
         return;
     }
-    // The replace that put an object aside was checked already.
+    // The replace that put the object aside was checked already.
     if let (Some(resource), false) = (resource, draft.change.deposed) {
         check_prevent_destroy(resource, draft, found);
     }
@@ -40,7 +41,8 @@ fn check_prevent_destroy(resource: &ResourceConfig, draft: &Draft, found: &mut D
     }
 }
 
-/// Checks the rules of deletes: a replace deletes the old object, so what forbids the one forbids the other.
+/// Checks the rules of deletes. A replace deletes the old object, so a rule that forbids a delete also
+/// forbids a replace.
 fn check_rules(resource: Option<&ResourceConfig>, draft: &Draft, found: &mut Diagnostics) {
     let Draft { change, schema, retains, redacted, .. } = draft;
     if let (Some(live), false) = (&change.before, retains) {
@@ -50,14 +52,15 @@ fn check_rules(resource: Option<&ResourceConfig>, draft: &Draft, found: &mut Dia
     }
 }
 
-/// Returns true for an object that a create did not finish: it holds nothing to lose or protect.
+/// Returns true if the create of the object is unfinished: such an object holds nothing to lose or protect.
 fn is_half_made(draft: &Draft, key: &SealKey) -> bool {
     let Change { progress, before, .. } = &draft.change;
     let before = before.as_deref();
     before.is_some_and(|before| resume::is_half_made(progress, before, (&draft.schema, key)))
 }
 
-/// Whatever asks for a replace, the old object goes with all that is in it.
+/// Refuses a replace that loses data, for whatever reason it replaces: the old object goes with everything in
+/// it.
 fn check_loss(draft: &Draft, found: &mut Diagnostics) {
     if draft.flags.allow_data_loss || draft.retains || !action::holds_data(&draft.schema) {
         return;

@@ -39,12 +39,12 @@ pub(in crate::plan) fn check_strangers(input: &PlanInput<'_>, draft: &Draft, fou
 struct Taken<'a> {
     /// The name.
     pub name: &'a str,
-    /// The objects that have it.
+    /// The ids of the objects that have the name.
     pub bearers: &'a [ObjectId],
 }
 
-/// Returns the name that a change takes, where it is known and objects outside the state have it.
-/// A second object with a name that need not be unique matters only where it is made.
+/// Returns the name that a change takes, if it is known and objects outside the state have it. A second
+/// object with a name that need not be unique matters only if the change makes it.
 fn taken<'a>(
     change: &'a Change,
     schema: &TypeSchema,
@@ -59,7 +59,7 @@ fn taken<'a>(
     Some(Taken { name, bearers })
 }
 
-/// Returns the name that a change takes and that no other object should have, where it is known.
+/// Returns the name that a change takes and that no other object should have; none if it is not known.
 fn claimed<'a>(change: &'a Change, schema: &TypeSchema) -> Option<&'a str> {
     let attribute = schema.name_attribute.as_ref()?;
     let makes = matches!(change.action, Action::Create | Action::Replace);
@@ -71,12 +71,12 @@ fn claimed<'a>(change: &'a Change, schema: &TypeSchema) -> Option<&'a str> {
     }
 }
 
-/// Returns true if this plan imports the object: its own change says its name after the plan.
+/// Returns true if this plan imports the object: then the object's own change gives its name after the plan.
 fn is_imported(input: &PlanInput<'_>, change: &Change, id: &ObjectId) -> bool {
     let imports = &input.config.imports;
     imports.iter().any(|(address, import)| {
         let config = input.config.resources.get(&address.block);
-        // An import for an address that has another object already does nothing.
+        // An import does nothing if its address has another object already.
         let entry = input.snapshot.entries.get(address);
         let current = entry.and_then(|entry| entry.current.as_ref());
         let (provider, ty) = (&change.provider, &change.address.block.ty);
@@ -87,7 +87,8 @@ fn is_imported(input: &PlanInput<'_>, change: &Change, id: &ObjectId) -> bool {
     })
 }
 
-/// Refuses two objects of the plan with one unique name. The draft that takes the name is at fault.
+/// Refuses two objects of the plan with the same unique name. The error is about the draft that takes the
+/// name.
 pub(in crate::plan) fn check_conflicts(
     input: &PlanInput<'_>,
     drafts: &[Draft],

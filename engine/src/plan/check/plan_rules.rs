@@ -1,4 +1,5 @@
-//! The rules of types that look at other objects of the plan, such as that a parent exists, or a quota.
+//! The rules of types that look at other objects of the plan, for example that a parent exists, or that a
+//! quota is kept.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +20,8 @@ use crate::schema::Rule;
 use crate::types::Type;
 use crate::value::{Datum, Value};
 
-/// Checks each change that does something against the rules of its type that see the plan. What is not known yet
-/// is left to the API.
+/// Checks each change that does something against the rules of its type that see the plan. A rule whose
+/// answer is not known yet is left to the API.
 pub(in crate::plan) fn check(
     context: &Context<'_>,
     (drafts, costs): (&[Draft], &[Cost]),
@@ -30,7 +31,7 @@ pub(in crate::plan) fn check(
     let is_asked = |draft: &&Draft| {
         !draft.change.action.is_idle() && draft.schema.rules.iter().any(Rule::sees_plan)
     };
-    // Without a state, and without changes, there is no plan to look at.
+    // Without a state, and without changes, there is no plan to check.
     let is_moot = input.options.validating || input.options.mode == Mode::RefreshOnly;
     if is_moot || !drafts.iter().any(|draft| is_asked(&draft)) {
         return;
@@ -45,7 +46,8 @@ pub(in crate::plan) fn check(
     }
 }
 
-/// The rules that see the plan, with what they make of it alone computed: many objects may be held against them.
+/// Returns the rules that see the plan, with the parts that depend only on the plan already computed: the
+/// rules may be checked for many objects.
 fn fold(rules: &[Rule], plan: &Datum) -> Vec<Rule> {
     let word = |name: &str| {
         let root = Expr::nowhere(Kind::Root(Root::Named(Name::from(name))));

@@ -1,4 +1,5 @@
-//! The words by which policies, and the rules of types, see a plan: each change, the resources afterwards, the cost.
+//! The values that policies, and the rules of types, see of a plan: each change, the resources afterwards,
+//! the cost.
 
 use std::sync::Arc;
 
@@ -53,7 +54,7 @@ impl Facts {
         }
     }
 
-    /// The same as one object.
+    /// Returns the facts as one object.
     fn item(self) -> Datum {
         let texts = self.texts.into_iter().map(|(name, text)| (name, Datum::plain(text)));
         let others = [("cost", self.cost), ("old", self.old), ("new", self.new)];
@@ -67,7 +68,7 @@ impl Facts {
     }
 }
 
-/// `plan`: the changes, the resources that there are afterwards, and the cost by currency.
+/// Returns `plan`: the changes, the resources that exist afterwards, and the cost by currency.
 pub(super) fn plan_object(drafts: &[Draft], costs: &[Cost]) -> Datum {
     let (mut changes, mut resources) = (Items::default(), Items::default());
     for draft in drafts {

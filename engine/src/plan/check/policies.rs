@@ -1,4 +1,4 @@
-//! Policies: what must hold of each change, and of the whole plan.
+//! Policies: conditions on each change, and on the whole plan.
 
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ use crate::plan::open_condition::{OpenCondition, When};
 use crate::plan::{Action, Cost, diagnostics};
 use crate::value::{Datum, Value};
 
-/// Judges all policies. One that only a run can judge is noted at the change, and judged before its first call.
+/// Judges all policies. A policy that only a run can judge is added to the change, and the run judges it
+/// before the first call of the change.
 pub(in crate::plan) fn check(
     context: &Context<'_>,
     evaluation: &Evaluation<'_>,
@@ -27,7 +28,7 @@ pub(in crate::plan) fn check(
 ) {
     let input = context.input;
     let policies = &input.config.policies;
-    // Without a state, and without changes, there is no plan to hold policies against.
+    // Without a state, and without changes, there is no plan to judge.
     let is_moot = input.options.validating || input.options.mode == Mode::RefreshOnly;
     if policies.is_empty() || is_moot {
         return;
@@ -120,7 +121,7 @@ impl Policy<'_> {
         found.push(diagnostics::policy_unknown(self.name, (span, severity), about));
     }
 
-    /// The policy for a run, with what is known filled in.
+    /// Returns the policy for a run, with the known values filled in.
     fn open(&self, scope: &dyn Scope) -> Option<OpenCondition> {
         let message = self.config.message.as_ref();
         let message = message.and_then(|it| evaluate::residual(&it.expr, scope).ok());
@@ -136,13 +137,14 @@ impl Policy<'_> {
     }
 }
 
-/// Returns true if a condition can be judged before the first call of a change: what it refers to is made by then.
+/// Returns true if a condition can be judged before the first call of a change: everything that it refers to
+/// is made by then.
 fn is_known_in_time(open: &OpenCondition, draft: &Draft) -> bool {
     let change = &draft.change;
     let makes =
         matches!(change.action, Action::Create | Action::Update | Action::Replace | Action::Import);
     let mut is_there = makes;
-    // A secret of the object stands as a word, which means nothing in a run.
+    // A secret of the object is a word of the policy, such as `new`, and a run does not know these words.
     visit::roots(&open.condition, &mut |root, _| {
         is_there &= !matches!(root, Root::Named(name) if matches!(&**name, "old" | "new"));
     });
@@ -153,7 +155,7 @@ fn is_known_in_time(open: &OpenCondition, draft: &Draft) -> bool {
     is_there
 }
 
-/// The scope of a policy: that of the spec outside any resource, with words of its own.
+/// The scope of a policy: the scope of the spec outside any resource, with the policy's own words.
 struct WithWords<'s> {
     inner: &'s SpecScope<'s>,
     words: &'s dyn Fn(&str) -> Option<Datum>,

@@ -12,8 +12,8 @@ use crate::plan::{Action, diagnostics};
 use crate::schema::Program;
 use crate::value::Value;
 
-/// Refuses a draft whose program would be chosen by what is not known yet: another one might run
-/// than its value calls for.
+/// Refuses a draft if the choice of its program depends on a value that is not known yet: the wrong program
+/// might run.
 pub(in crate::plan) fn check(resource: &ResourceConfig, draft: &Draft, found: &mut Diagnostics) {
     let change = &draft.change;
     let programs = match change.action {
@@ -22,7 +22,7 @@ pub(in crate::plan) fn check(resource: &ResourceConfig, draft: &Draft, found: &m
         Action::Import if !draft.changed.is_empty() => &draft.schema.update,
         _ => return,
     };
-    // Most types have one program for everything.
+    // Most types have one program for each operation.
     let (Some(after), [_, _, ..]) = (change.after.as_deref(), &**programs) else { return };
     let judged = match change.action {
         Action::Create | Action::Replace => Judged::made(Some(after)),
@@ -34,7 +34,8 @@ pub(in crate::plan) fn check(resource: &ResourceConfig, draft: &Draft, found: &m
     }
 }
 
-/// The `when` that has to be answered to choose, and cannot be; with what its answer comes from.
+/// Returns the `when` that has to be answered for the choice, and that is not known, with the resources that
+/// its answer depends on; none if the choice is known.
 fn open_question<'p>(
     programs: &'p [Program],
     judged: Judged<'_>,
@@ -56,8 +57,9 @@ fn open_question<'p>(
     None
 }
 
-/// The other resources that something comes from; none where only the object itself will say it.
-/// A secret comes from no resource, and is asked for all the same.
+/// Returns the other resources that a residual depends on; `None` if the residual depends only on the object
+/// itself. A residual over a sensitive variable depends on no resource: the set is empty, and the question is
+/// open all the same.
 fn sources(residual: &Expr, address: &Address) -> Option<BTreeSet<Block>> {
     let (mut sources, mut is_own) = (BTreeSet::new(), true);
     visit::roots(residual, &mut |root, _| match root {
@@ -71,7 +73,7 @@ fn sources(residual: &Expr, address: &Address) -> Option<BTreeSet<Block>> {
     (!is_own).then_some(sources)
 }
 
-/// The attributes of the planned object that a `when` asks for.
+/// Returns the attributes of the planned object that a `when` depends on.
 fn asked(when: &Expr) -> BTreeSet<Name> {
     let mut asked = BTreeSet::new();
     visit::walk(when, &mut |part| {

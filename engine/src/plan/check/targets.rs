@@ -9,8 +9,8 @@ use crate::plan::diagnostics;
 use crate::plan::evaluate::Evaluation;
 use crate::plan::input::Target;
 
-/// Says where an option names an instance that neither the spec nor the state has. Which keys a
-/// spec has is known only after the walk.
+/// Reports each option that names an instance which neither the spec nor the state has. The keys of the spec
+/// are known only after the walk.
 pub(in crate::plan) fn report_unmatched(
     context: &Context<'_>,
     evaluation: &Evaluation<'_>,
@@ -35,7 +35,7 @@ pub(in crate::plan) fn report_unmatched(
     }
 }
 
-/// The keys that a block has, in the spec or in the state.
+/// Returns the keys that a block has, in the spec or in the state.
 fn keys<'k>(
     context: &'k Context<'_>,
     evaluation: &'k Evaluation<'_>,

@@ -1,7 +1,8 @@
 //! Reports attributes that the calls of a plan would send and that no run has in clear, before anything is called: a
 //! replace would delete the old object and then could not make the new one.
 //!
-//! A list need not show all that a read does, so apply reads the few objects in question before this becomes an error.
+//! A list need not show all that a read shows, so apply reads the objects in question before this becomes an
+//! error.
 
 use crate::address::Name;
 use crate::config::ResourceConfig;
@@ -29,8 +30,9 @@ pub(in crate::plan) fn check(draft: &Draft, resource: &ResourceConfig) -> Vec<La
     sent.map(lack).collect()
 }
 
-/// Returns true if a call of a draft carries an attribute. A create sends all that the spec gives, sooner or
-/// later; an update what changes, and more where the API takes more at once: also what it keeps.
+/// Returns true if a call of a draft carries an attribute. A create sends all attributes that the spec gives,
+/// in one of its phases. An update sends the attributes that change, and some APIs want others at the same
+/// time, even if they stay as they are.
 fn is_sent(draft: &Draft, name: &Name, is_kept: bool) -> bool {
     match draft.change.action {
         Action::Create | Action::Replace => !is_kept,
@@ -42,7 +44,7 @@ fn is_sent(draft: &Draft, name: &Name, is_kept: bool) -> bool {
     }
 }
 
-/// The phases that an update goes through.
+/// Returns the phases that an update goes through.
 fn phases(draft: &Draft) -> Vec<&Phase> {
     let mut phases = Vec::new();
     let mut changed = draft.changed.clone();
@@ -74,7 +76,7 @@ fn always_sends(phase: &Phase, name: &Name) -> bool {
 }
 
 impl Lack {
-    /// The error of a lack, where reading does not show the secret either.
+    /// Returns the error about a value that is missing even after the objects were read.
     pub fn diagnostic(&self) -> Diagnostic {
         let Some(missing) = self.missing.first() else {
             return Diagnostic::error(format!("`{}` has no value", self.attribute)).at(self.span);

@@ -1,5 +1,5 @@
-//! Attributes that the last applied spec gave of an object, and that the spec no longer gives. They
-//! stay as they are, but the object that one of them names may be deleted.
+//! Attributes of an object that the last applied spec gave and that the spec no longer gives. They stay as
+//! they are, but the object that one of them names may be deleted.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::plan::facts::reference_index::ReferenceIndex;
 use crate::stored;
 use crate::value::Value;
 
-/// Warns of each such attribute, but not of one that forbids a delete, which is an error already.
+/// Warns about each such attribute, except one that forbids a delete, which is an error already.
 pub(in crate::plan) fn warn(
     drafts: &[Draft],
     references: &ReferenceIndex<'_>,
@@ -20,7 +20,7 @@ pub(in crate::plan) fn warn(
     if drafts.iter().all(|draft| draft.unmanaged.is_empty()) {
         return;
     }
-    // The attributes that name a deleted object, each with whether it forbids the delete.
+    // The attributes that name a deleted object; true if the attribute forbids the delete.
     let mut naming: BTreeMap<(usize, &Name), bool> = BTreeMap::new();
     for reference in references.iter() {
         naming.extend(reference.naming().map(|name| ((reference.user, name), false)));
@@ -46,7 +46,7 @@ pub(in crate::plan) fn warn(
     }
 }
 
-/// Returns what is said of a value that nothing changes.
+/// Returns the text about a value that nothing changes.
 fn stays(shown: &Value) -> String {
     if shown.holds_sealed() {
         return "stays as it is".to_owned();

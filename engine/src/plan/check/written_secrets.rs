@@ -1,9 +1,9 @@
-//! Secrets that are written in the text of a spec, and so stand in the plan that is made from it.
+//! Secrets that are written in the text of a spec, and therefore stand in the plan that is made from it.
 //!
-//! Where a value is secret a plan holds the expression that computes it, and what comes from a sensitive variable
-//! stays a reference there. What is written as it is, in the spec, in a file that it reads or in a variable that is
-//! not sensitive, cannot: it is the expression, or a part of one that waits for something else. In memory that is as
-//! it must be; in a plan file it would be a secret at rest.
+//! For a secret value a plan holds the expression that computes it. A sensitive variable stays a reference in
+//! that expression. But a secret that is written as it is, in the spec, in a file that the spec reads or in a
+//! variable that is not sensitive, is the expression itself, or a part of an expression that waits for other
+//! values. In memory this cannot be avoided; in a plan file it would be a secret at rest.
 
 use crate::config::Config;
 use crate::diagnostics::Span;
@@ -16,9 +16,10 @@ use crate::value::{Path, Paths, Segment, Value};
 /// A secret that stands in clear in a plan, or in the spec that it is made of.
 #[derive(Clone, Debug)]
 pub struct WrittenSecret {
-    /// What it is, such as "`password` of db.main".
+    /// A description of the secret, such as "`password` of db.main".
     pub what: String,
-    /// Where the spec gives it. The text there may be the secret: it is no place to show.
+    /// The place in the spec that gives the secret. The text there may be the secret, so it must not be
+    /// shown.
     pub span: Option<Span>,
 }
 
@@ -59,7 +60,8 @@ pub fn written_secrets(plan: &Plan, config: &Config) -> Vec<WrittenSecret> {
     found
 }
 
-/// The parts of an output that are written down, where it has parts, such as "`user` in ".
+/// Returns the names of the entries of an output that are written down, such as "`user` in "; an empty text
+/// if there are none.
 fn parts(expr: &Expr, is_written: &dyn Fn(&Expr) -> bool) -> String {
     let Kind::Map(entries) = &expr.kind else { return String::new() };
     let name = |(key, value): &(Expr, Expr)| match &key.kind {
@@ -70,14 +72,14 @@ fn parts(expr: &Expr, is_written: &dyn Fn(&Expr) -> bool) -> String {
     if names.is_empty() { String::new() } else { format!("{} in ", names.join(", ")) }
 }
 
-/// Returns true if what a reference refers to may be a secret.
+/// A function that returns true if the value of a reference may be a secret.
 type IsSecret<'a> = &'a dyn Fn(Reference<'_>) -> bool;
 
-/// Returns true if a sensitive part of an expression is secret for nothing but its own text.
+/// Returns true if a sensitive part of an expression is secret only because of its own text.
 ///
-/// An expression that hands one of its parts on is looked at part by part: a value that is written in one of the arms
-/// of a condition is the value itself, whatever else stands there. Which part it is, is not computed: where any may
-/// be it, each counts.
+/// An expression that passes one of its parts on is looked at part by part: a value that is written in one
+/// arm of a conditional is itself a possible result. The check does not compute which part is the result, so
+/// every possible part counts.
 fn is_written(expr: &Expr, sensitive: &Paths, is_secret: IsSecret<'_>) -> bool {
     let is = |part: &Expr, sensitive: &Paths| is_written(part, sensitive, is_secret);
     match &expr.kind {
@@ -110,18 +112,19 @@ fn is_written(expr: &Expr, sensitive: &Paths, is_secret: IsSecret<'_>) -> bool {
     }
 }
 
-/// Returns true if words are written in an expression that refers to nothing secret: what is secret about it may be a
-/// secret that it refers to, else it is what is written there.
+/// Returns true if words are written in an expression that refers to no secret. If it refers to a secret,
+/// that may be the secret in its result; else the written words are.
 fn is_plain_text(expr: &Expr, is_secret: IsSecret<'_>) -> bool {
     has_words(expr) && !refers_to_a_secret(expr, is_secret)
 }
 
-/// The sensitive places of an entry; all of it where its key is not written down.
+/// Returns the sensitive places of an entry; all of the entry if its key is not written down.
 fn inside(sensitive: &Paths, key: Option<&Value>) -> Paths {
     segment(key).map_or_else(Paths::whole, |segment| sensitive.inside(&segment))
 }
 
-/// The sensitive places of what a part is taken from; all of it where it is not written down which part.
+/// Returns the sensitive places of the value that a part is taken from; all of the value if the part's key or
+/// index is not written down.
 fn below(sensitive: &Paths, segment: Option<Segment>) -> Paths {
     let Some(segment) = segment else { return Paths::whole() };
     let mut places = Paths::none();
@@ -140,7 +143,7 @@ fn literal(expr: &Expr) -> Option<&Value> {
     if let Kind::Literal(value) = &expr.kind { Some(value) } else { None }
 }
 
-/// Returns true if an expression declares something sensitive that stands in it as it is.
+/// Returns true if a call of `sensitive` in an expression has an argument that is written as it is.
 fn declares(expr: &Expr, is_secret: IsSecret<'_>) -> bool {
     let mut found = false;
     walk(expr, &mut |part| {
@@ -154,7 +157,7 @@ fn declares(expr: &Expr, is_secret: IsSecret<'_>) -> bool {
     found
 }
 
-/// Returns true if a value has anything but null, or nothing, in a sensitive place.
+/// Returns true if a value has something other than null or emptiness in a sensitive place.
 fn holds_text(value: &Value, sensitive: &Paths) -> bool {
     sensitive.iter().any(|path| {
         value.at(path).is_some_and(|part| match part {
@@ -176,7 +179,7 @@ fn refers(expr: &Expr) -> bool {
     found
 }
 
-/// Returns true if a word is written in an expression: more than what stands between other things.
+/// Returns true if a word is written in an expression: more than punctuation between other values.
 fn has_words(expr: &Expr) -> bool {
     let mut found = false;
     literals(expr, &mut |value| found |= is_word(value));
@@ -193,8 +196,8 @@ fn is_word(value: &Value) -> bool {
     }
 }
 
-/// Returns true if an expression refers to a variable, which is a sensitive one then, or to an attribute that
-/// may be a secret.
+/// Returns true if an expression refers to a variable, which is always a sensitive one here, or to an
+/// attribute that may be a secret.
 fn refers_to_a_secret(expr: &Expr, is_secret: IsSecret<'_>) -> bool {
     let mut found = false;
     walk(expr, &mut |part| found |= matches!(&part.kind, Kind::Root(Root::Var(_))));

@@ -1,4 +1,5 @@
-//! What to do about one instance: wanted and live compared, nothing looked up.
+//! The action on one instance, decided by comparing the wanted attributes with the live ones. Nothing is
+//! looked up.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,11 +28,11 @@ use crate::value::{Attributes, Path, Paths, Value};
 /// The decision about an instance.
 pub(in crate::plan) struct Decision {
     pub(in crate::plan) draft: Draft,
-    /// The planned object, in clear where it is known.
+    /// The planned object, in clear as far as its values are known.
     pub(in crate::plan) planned: Arc<Attributes>,
 }
 
-/// Decides.
+/// Decides the change of an instance.
 pub(in crate::plan) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decision {
     let (goal, cleared) = goal(case);
     let verdict = verdict(case, (&goal, cleared));
@@ -71,8 +72,9 @@ pub(in crate::plan) fn decide(case: &Case<'_>, found: &mut Diagnostics) -> Decis
     Decision { draft, planned }
 }
 
-/// The planned object as others see it: what is not known yet and may turn out to be another word for null,
-/// or to be null where there is a default, is what the object shows then.
+/// Returns the planned object as other resources see it. An unknown value that may turn out to be another
+/// word for null, or to be null in place of a default, becomes a reference to what the object shows after its
+/// call.
 fn seen_by_others(case: &Case<'_>, planned: Arc<Attributes>) -> Arc<Attributes> {
     let schema = &case.resource.schema;
     let may_differ = |name: &Name| {
@@ -91,21 +93,23 @@ fn seen_by_others(case: &Case<'_>, planned: Arc<Attributes>) -> Arc<Attributes> 
     Arc::new(planned.iter().map(shown).collect())
 }
 
-/// The heart of a decision.
+/// The action on an instance, with its reason and the attributes that it concerns.
 struct Verdict {
     action: Action,
     reason: Reason,
     /// The attributes that differ.
     changed: BTreeSet<Name>,
-    /// Those of them that cannot be changed in place.
+    /// The changed attributes that cannot be changed in place.
     replacing: BTreeSet<Name>,
-    /// The attributes that the spec gave the last time, is silent about now, and that are to have no value of its own.
+    /// The attributes that the spec gave the last time and no longer gives, and whose values the change
+    /// clears.
     cleared: BTreeSet<Name>,
     /// The phases that an earlier run left undone, for an update.
     rest: Option<RemainingPhases>,
 }
 
-/// The wanted attributes of the object that is there, where there is one, and the attributes that are cleared for that.
+/// Returns the wanted attributes of the live object, if there is one, and the names of the attributes that
+/// are cleared among them.
 fn goal<'a>(case: &Case<'a>) -> (Cow<'a, Attributes>, BTreeSet<Name>) {
     let wanted = &case.wanted.attributes;
     let Some(live) = case.live else { return (Cow::Borrowed(wanted), BTreeSet::new()) };
@@ -177,7 +181,8 @@ fn reason_to_update(live: &Live<'_>, rest: Option<RemainingPhases>) -> Reason {
     }
 }
 
-/// What a delete has stopped and nothing starts again is said, for who wants the object.
+/// Warns about an object that a delete may have stopped and that no phase of this plan starts again, because
+/// the spec wants the object.
 fn warn_stopped(case: &Case<'_>, verdict: &Verdict, found: &mut Diagnostics) {
     let Some(live) = case.live.filter(|_| case.deferral.is_none()) else { return };
     let stays = matches!(verdict.action, Action::NoOp | Action::Update) && verdict.rest.is_none();
@@ -186,16 +191,15 @@ fn warn_stopped(case: &Case<'_>, verdict: &Verdict, found: &mut Diagnostics) {
     }
 }
 
-/// Returns true if the old object of a replace is let go and left alone. Nobody wants to keep a half-made
-/// one.
+/// Returns true if a replace lets the old object go and leaves it alone. A half-made object is not retained.
 fn retains(case: &Case<'_>, verdict: &Verdict) -> bool {
     let is_whole = case.live.is_some_and(|live| !is_half_made(case, live));
     verdict.action == Action::Replace && case.flags.retain && is_whole
 }
 
-/// Returns true if a replace makes the new object first. One that has the only name that the old one can
-/// have, and has it from the start, cannot be made beside it: the old one goes first, unless the
-/// spec says otherwise.
+/// Returns true if a replace makes the new object first. If the new object needs from the start a name that
+/// only one object can have, and the old object has that name, the old object is deleted first. If the spec
+/// asks for the other order in that case, a diagnostic reports it.
 fn create_first(
     case: &Case<'_>,
     (change, retains): (&Change, bool),
@@ -204,7 +208,7 @@ fn create_first(
     let schema = &case.resource.schema;
     let said = case.flags.create_first;
     let first = said.unwrap_or(schema.replace == ReplaceOrder::CreateFirst);
-    // What is retained keeps its name, which is said elsewhere.
+    // A retained object keeps its name, which another diagnostic reports.
     if !first || retains || change.action != Action::Replace {
         return first;
     }
@@ -220,7 +224,7 @@ fn is_half_made(case: &Case<'_>, live: &Live<'_>) -> bool {
     resume::is_half_made(&live.object.progress, &live.attributes, (schema, case.key))
 }
 
-/// The attributes that the spec gave the last time and is silent about now, and that nothing clears.
+/// Returns the attributes that the spec gave the last time and no longer gives, and that nothing clears.
 fn unmanaged(case: &Case<'_>, verdict: &Verdict) -> Vec<Name> {
     let Some(live) = case.live else { return Vec::new() };
     if matches!(verdict.action, Action::Replace) || case.deferral.is_some() {
@@ -236,7 +240,8 @@ fn unmanaged(case: &Case<'_>, verdict: &Verdict) -> Vec<Name> {
     live.object.managed.iter().filter(is_unmanaged).cloned().collect()
 }
 
-/// How apply computes the secrets that it sends. What the spec ignores stays as it is live, which it may say.
+/// Returns the expressions by which apply computes the secrets that it sends. An ignored attribute keeps its
+/// live value, so its expression is left out unless it gives that same value.
 fn secrets(case: &Case<'_>, verdict: &Verdict) -> BTreeMap<Name, Expr> {
     let mut secrets = case.wanted.secrets.clone();
     if let Some(live) = case.live.filter(|_| verdict.action != Action::Replace) {
@@ -251,7 +256,7 @@ fn secrets(case: &Case<'_>, verdict: &Verdict) -> BTreeMap<Name, Expr> {
     secrets
 }
 
-/// The object as it will be.
+/// Returns the planned object.
 fn planned(
     case: &Case<'_>,
     (verdict, goal): (&Verdict, &Attributes),
@@ -262,7 +267,7 @@ fn planned(
     if base.is_none() && case.deferral.is_some() {
         return all_unknown(schema, case.address);
     }
-    // An object that is made anew has nothing to ignore.
+    // For an object that is made anew, ignored changes do not matter.
     let goal = if base.is_some() { goal } else { &case.wanted.attributes };
     let mut planned = Attributes::with_capacity(schema.attributes.len());
     for (name, attribute) in &schema.attributes {
@@ -293,7 +298,8 @@ fn planned(
     }
     let before = (verdict.action == Action::NoOp).then(|| planned.clone());
     prior::derive(schema, &mut planned, sensitive);
-    // Where nothing changes, what cannot be derived again (from a sealed value) is as it was.
+    // If nothing changes, a derived attribute that cannot be derived again (from a sealed value) keeps its
+    // value.
     for (name, value) in before.into_iter().flatten() {
         if planned.get(&name).is_some_and(|derived| !derived.is_known()) {
             planned.insert(name, value);
@@ -307,8 +313,8 @@ fn keeps_live(case: &Case<'_>, name: &Name, verdict: &Verdict) -> bool {
     case.deferral.is_some() || !verdict.changed.contains(name)
 }
 
-/// Where wanted and live agree, the wanted value serves later evaluations, because a secret is in
-/// clear in it; where the live value is kept against the spec, the live one does.
+/// Returns the wanted value if it agrees with the live one, because a wanted secret is in clear for later
+/// evaluations. Else returns the live value, which is kept against the spec.
 fn clear_or_live(wanted: &Value, live: Option<&Value>, case: &Case<'_>) -> Value {
     let live = live.cloned().unwrap_or(Value::Null);
     if diff::agree(wanted, &live, case.key) { wanted.clone() } else { live }
@@ -318,7 +324,7 @@ fn slot(address: &Address, name: &Name, schema: &TypeSchema) -> Value {
     Value::unknown(schema.attributes[name].ty.clone(), Expr::slot(address, name))
 }
 
-/// An object of which nothing is known yet.
+/// Returns an object with all attributes unknown.
 pub(in crate::plan) fn all_unknown(schema: &TypeSchema, address: &Address) -> Attributes {
     schema.attributes.keys().map(|name| (name.clone(), slot(address, name, schema))).collect()
 }
@@ -372,8 +378,8 @@ fn change(
     }
 }
 
-/// The attributes that the spec answers for: those that it gives, and those of which it wants the value gone. One that
-/// comes back, also by a look that was out of date, is cleared again.
+/// Returns the attributes that the spec manages: those that it gives, and those whose values it clears. A
+/// cleared value that comes back, perhaps only by a read that was out of date, is cleared again.
 fn managed(case: &Case<'_>, verdict: &Verdict) -> Set<Name> {
     let is_value = |name: &&Name| {
         let attribute = case.resource.schema.attributes.get(*name);
@@ -384,8 +390,9 @@ fn managed(case: &Case<'_>, verdict: &Verdict) -> Set<Name> {
     case.wanted.attributes.keys().chain(cleared).cloned().collect()
 }
 
-/// What is secret as a whole and known in part is unknown as a whole: its keys would show. How apply
-/// computes it stands beside it, or it is the object's own.
+/// Makes a value that is secret as a whole and known in part unknown as a whole: its keys would show. Its
+/// residual is the expression by which apply computes it or, if there is none, a reference to the object
+/// itself.
 fn hide_partly_known(sealed: &Attributes, sensitive: &Paths, case: &Case<'_>) -> Attributes {
     let hide = |(name, value): (&Name, &Value)| {
         let is_secret = || sensitive.covers(&Path::attribute(name.clone()));
@@ -425,14 +432,14 @@ fn effects(schema: &TypeSchema, changed: &BTreeSet<Name>) -> Vec<String> {
     effects
 }
 
-/// Returns true if an object of the type has something in it that goes with it: the attributes whose
-/// change would lose it say so, and any other replace loses the same.
+/// Returns true if a delete of an object of the type loses data: a type with an attribute whose change loses
+/// data loses it by any replace, too.
 pub(in crate::plan) fn holds_data(schema: &TypeSchema) -> bool {
     schema.attributes.values().any(|attribute| attribute.data_loss)
 }
 
-/// What to write into the spec to keep what changed outside, where the spec gives plain values: TOML,
-/// a line for each.
+/// Returns the TOML lines to write into the spec to keep the drift: a line for each attribute that the spec
+/// gives as a plain value. None if there is no such line.
 pub(in crate::plan) fn proposal(
     resource: &ResourceConfig,
     drifted: &[Name],

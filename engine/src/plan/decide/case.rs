@@ -18,9 +18,9 @@ pub(in crate::plan) struct Case<'a> {
     /// True if the state has an object that is gone.
     pub(in crate::plan) vanished: bool,
     pub(in crate::plan) flags: Flags,
-    /// The reason to leave it alone, if there is one.
+    /// The reason to leave the instance alone; none if the plan may change it.
     pub(in crate::plan) deferral: Option<&'a Deferral>,
-    /// True if `--replace` names it.
+    /// True if `--replace` names the address.
     pub(in crate::plan) asked: bool,
     pub(in crate::plan) key: &'a SealKey,
 }

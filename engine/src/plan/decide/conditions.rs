@@ -33,7 +33,8 @@ impl<'c> Conditions<'c> {
         Self { resource, address, scope }
     }
 
-    /// The objects that the conditions refer to: they are decided, made and changed before the instance.
+    /// Returns the objects that the conditions refer to: they are decided, made and changed before the
+    /// instance.
     pub(in crate::plan) fn dependencies(&self) -> Set<Address> {
         let lifecycle = &self.resource.lifecycle;
         if lifecycle.conditions().next().is_none() {
@@ -42,14 +43,15 @@ impl<'c> Conditions<'c> {
         let unknown = self.unknown();
         let scope = self.with_object(&unknown);
         for condition in lifecycle.conditions() {
-            // What is wrong with it is said where it is judged.
+            // `judge` below reports an error in the condition; here only the references count.
             let _verdict = judge(&condition.condition.expr, None, &scope);
             let _text = evaluate::evaluate(&condition.message.expr, &scope);
         }
         self.scope.touched()
     }
 
-    /// Judges the conditions of a change. What is false is refused, and what a run has to judge is noted at the change.
+    /// Judges the conditions of a change. A false condition is an error. A condition that a run has to judge
+    /// is added to the change.
     pub(in crate::plan) fn judge(
         &self,
         planned: &Datum,
@@ -67,7 +69,7 @@ impl<'c> Conditions<'c> {
         for condition in &lifecycle.postconditions {
             let what = ("postcondition", condition);
             let Some(verdict) = verdict(what, &planned, self.address, found) else { continue };
-            // An object that is made or changed may turn out to be another one than was planned.
+            // An object that is made or changed may differ from the planned one in the end.
             let scope = self.with_object(&unknown);
             let open = if makes_or_changes(change) {
                 open(When::After, what, &scope)
@@ -79,11 +81,11 @@ impl<'c> Conditions<'c> {
             let holds_so_far = verdict == Verdict::Holds;
             change.conditions.extend(open.map(|open| OpenCondition { holds_so_far, ..open }));
         }
-        // What was looked at was noted before.
+        // `dependencies` has recorded these references already.
         drop(self.scope.touched());
     }
 
-    /// The object before anything is known of it.
+    /// Returns the object with all attributes unknown.
     fn unknown(&self) -> Datum {
         let schema = &self.resource.schema;
         object(action::all_unknown(schema, self.address), schema.sensitive())
@@ -94,7 +96,8 @@ impl<'c> Conditions<'c> {
     }
 }
 
-/// Judges a condition of a kind, about an address. What is wrong with it is said, and none returned.
+/// Judges a condition of some kind, about an address. Reports an error in the condition and returns none
+/// then.
 pub(in crate::plan) fn verdict(
     (kind, condition): (&str, &Condition),
     scope: &dyn Scope,
@@ -118,7 +121,7 @@ pub(in crate::plan) fn verdict(
     None
 }
 
-/// A condition for a run, with what is known filled in; none where that would be too large.
+/// Returns a condition for a run, with the known values filled in; none if that would be too large.
 pub(in crate::plan) fn open(
     when: When,
     (kind, condition): (&str, &Condition),
@@ -137,7 +140,7 @@ pub(in crate::plan) fn open(
     })
 }
 
-/// Drops the conditions of what stays as it is where nothing that they refer to changes either: no run knows more.
+/// Drops the conditions of unchanged objects if nothing that they refer to changes either: no run knows more.
 /// The drafts must be sorted.
 pub(in crate::plan) fn drop_unknowable(decisions: &mut Decisions, found: &mut Diagnostics) {
     let stays = |draft: &Draft| matches!(draft.change.action, Action::NoOp);
@@ -166,7 +169,7 @@ fn makes_or_changes(change: &Change) -> bool {
     }
 }
 
-/// The scope of a postcondition: that of the instance, with the object as `self`.
+/// The scope of a postcondition: the scope of the instance, with the object as `self`.
 pub(in crate::plan) struct WithObject<'s> {
     inner: &'s SpecScope<'s>,
     address: &'s Address,
@@ -182,7 +185,7 @@ impl<'s> WithObject<'s> {
         Self { inner, address, object }
     }
 
-    /// Returns true for the word that stands for the object.
+    /// Returns true if a root is the word for the object.
     fn is_self(root: &Root) -> bool {
         matches!(root, Root::Named(name) if &**name == "self")
     }
@@ -205,7 +208,7 @@ impl Scope for WithObject<'_> {
         self.inner.is_keyed(block)
     }
 
-    /// A secret of the object stands in a residual as that of its address.
+    /// In a residual, a secret of the object is a reference to the object's address.
     fn source(&self, root: &Root) -> Result<Option<Arc<Expr>>, String> {
         if !Self::is_self(root) {
             return self.inner.source(root);

@@ -12,16 +12,16 @@ use crate::plan::draft::Draft;
 /// The decisions of a plan.
 pub(in crate::plan) struct Decisions {
     pub(in crate::plan) drafts: Vec<Draft>,
-    /// Addresses of the state that the spec wants.
+    /// The addresses of the state that the spec wants.
     pub(in crate::plan) handled: FxHashSet<Address>,
-    /// Addresses that a call in doubt is about, and those that depend on them.
+    /// The addresses that a call in doubt is about, and those that depend on them.
     pub(in crate::plan) in_doubt: BTreeSet<Address>,
-    /// Changes of objects that `replace_triggered_by` names.
+    /// The changes of objects that `replace_triggered_by` names.
     pub(in crate::plan) changing: Changing,
 }
 
 impl Decisions {
-    /// No decision yet.
+    /// Returns decisions without any draft.
     pub(in crate::plan) fn new(context: &Context<'_>) -> Self {
         Self {
             drafts: Vec::with_capacity(context.input.config.resources.len()),
@@ -31,7 +31,7 @@ impl Decisions {
         }
     }
 
-    /// Returns true if the plan is about the object of an address.
+    /// Returns true if the plan covers the object of an address.
     pub(in crate::plan) fn is_chosen(&self, context: &Context<'_>, address: &Address) -> bool {
         if self.handled.contains(address) {
             context.selection.includes(address)

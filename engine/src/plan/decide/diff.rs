@@ -1,4 +1,4 @@
-//! Whether a wanted value and a live one agree.
+//! The comparison of wanted values with live ones.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use crate::digest::{Fingerprint, SealKey};
 use crate::schema::TypeSchema;
 use crate::value::{Attributes, Value};
 
-/// Returns true if a wanted value (in clear, maybe unknown) is what is live (secrets sealed). What is
-/// unknown agrees with nothing.
+/// Returns true if a wanted value (in clear, maybe unknown) equals a live one (secrets sealed). An unknown
+/// value agrees with nothing.
 pub fn agree(wanted: &Value, live: &Value, key: &SealKey) -> bool {
     match (wanted, live) {
         (Value::Unknown(_), _) | (_, Value::Unknown(_)) => false,
@@ -25,7 +25,8 @@ pub fn agree(wanted: &Value, live: &Value, key: &SealKey) -> bool {
     }
 }
 
-/// An entry that is null is as one that is not there: some APIs show what an object may have, and has not.
+/// Returns true if two maps agree. A null entry counts as a missing one: some APIs show null for something
+/// that an object may have and does not have.
 fn maps_agree(wanted: &Attributes, live: &Attributes, key: &SealKey) -> bool {
     let mut wanted = wanted.iter().filter(|(_, value)| !value.is_null());
     let mut live = live.iter().filter(|(_, value)| !value.is_null());
@@ -38,7 +39,7 @@ fn maps_agree(wanted: &Attributes, live: &Attributes, key: &SealKey) -> bool {
     }
 }
 
-/// Returns true if a wanted value of an attribute is what is live, or differs from it in form alone.
+/// Returns true if a wanted value of an attribute equals the live one, or differs from it only in form.
 pub fn agree_in_form(
     (schema, name): (&TypeSchema, &Name),
     (wanted, live): (&Value, &Value),
@@ -49,7 +50,8 @@ pub fn agree_in_form(
     agree(wanted, live, key) || are_known() && form().is_some_and(|form| form.is_same(wanted, live))
 }
 
-/// The attributes among `names` in which two objects of a type differ. One that is missing counts as null.
+/// Returns the attributes among `names` in which two objects of a type differ. A missing attribute counts as
+/// null.
 pub(in crate::plan) fn differing<'a>(
     names: impl IntoIterator<Item = &'a Name>,
     (wanted, live): (&Attributes, &Attributes),

@@ -12,7 +12,7 @@ use crate::plan::{Action, Change};
 use crate::sorted::Set;
 use crate::state::Object;
 
-/// Returns the objects that an instance goes on naming because it ignores changes of an attribute,
+/// Returns the objects that an instance still names because it ignores changes of an attribute. They are
 /// among those that it depended on, will depend on, or refers to.
 pub(in crate::plan) fn kept<'a>(
     input: &PlanInput<'a>,
@@ -42,10 +42,10 @@ pub(in crate::plan) fn kept<'a>(
         .collect()
 }
 
-/// Adds the dependencies of an instance that ignores changes of an attribute. A reference there is
-/// not sent to an object that exists; such an instance depends on the object that the live value
-/// came from instead, also when that left the spec. To record a reference that was never sent could
-/// close a circle in the state.
+/// Adds the dependencies of an instance that ignores changes of an attribute. A reference in such an
+/// attribute is not sent to an object that exists. So the instance depends on the object that the live value
+/// came from, even if that object has left the spec. A recorded reference that was never sent could close a
+/// circle in the state.
 pub(in crate::plan) fn remember(
     input: &PlanInput<'_>,
     resource: &ResourceConfig,
@@ -61,15 +61,15 @@ pub(in crate::plan) fn remember(
         change.dependencies.extend(sent);
     }
     for (address, _) in kept(input, resource, change, &referred) {
-        // What else the spec has may come after this instance in it.
+        // Another resource of the spec may have to come after this instance.
         if referred.contains(address) || !input.config.resources.contains_key(&address.block) {
             change.dependencies.insert(address.clone());
         }
     }
 }
 
-/// Returns true if the live value of an attribute came from what the spec still refers to there. The
-/// value of the reference may be known only after apply; what the state says of it holds then.
+/// Returns true if the live value of an attribute came from the object that the spec still refers to there.
+/// If the value of the reference is known only after apply, the dependencies in the state decide.
 fn came_from(
     input: &PlanInput<'_>,
     wanted: &Wanted,

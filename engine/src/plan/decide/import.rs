@@ -1,4 +1,5 @@
-//! Objects that exist and that the spec asks to take over: whether that may be, and as what.
+//! Imports: the checks that an object which the spec wants to take over may be taken over, and the form in
+//! which the state gets it.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -28,8 +29,8 @@ pub(in crate::plan) struct Imported {
     pub(in crate::plan) attributes: Arc<Attributes>,
 }
 
-/// The object that is to be taken over for an instance, if one is. What the spec says is secret is
-/// sealed in it, beside what the schema does.
+/// Returns the object that is to be taken over for an instance; none if there is none. Its attributes are
+/// sealed where the spec or the schema says that they are secret.
 pub(in crate::plan) fn imported(
     input: &PlanInput<'_>,
     resource: &ResourceConfig,
@@ -58,16 +59,16 @@ pub(in crate::plan) fn imported(
     }
 }
 
-/// The reason that an import has nothing to do; empty where it did its work. What was taken over may have been replaced since, or
-/// gone and been made anew, or a run may have ended between the two: a block that stays in the spec must not keep a
-/// plan from being made.
+/// Returns the reason that an import has nothing to do; an empty text if the import is done; none if it is
+/// still to be done. The imported object may have been replaced since, or it may have gone and been made
+/// anew, or a run may have ended between the two. A block that stays in the spec must not prevent a plan.
 fn is_done(input: &PlanInput<'_>, address: &Address, import: &ImportConfig) -> Option<String> {
     let entry = input.snapshot.entries.get(address);
     let current = entry.and_then(|entry| entry.current.as_ref());
     if let Some(current) = current {
         let is_it = match &import.object {
             ImportedObject::Id(id) => current.id == *id,
-            // Its name is the spec's by now, which may be another one.
+            // The spec may have given the object another name by now.
             ImportedObject::Named(_) => true,
         };
         let why = (!is_it).then(|| format!("{address} stands for {} already", current.id));
@@ -83,7 +84,7 @@ fn is_done(input: &PlanInput<'_>, address: &Address, import: &ImportConfig) -> O
     was_taken.then(|| format!("{address} stood for it, and it went since"))
 }
 
-/// Returns the id of the object and what was seen of it, or why it cannot be taken over.
+/// Returns the id of the object and its observed attributes, or the reason that it cannot be taken over.
 fn observed<'a>(
     input: &'a PlanInput<'_>,
     resource: &ResourceConfig,
@@ -113,7 +114,8 @@ fn observed<'a>(
     }
 }
 
-/// The address to which another import takes the object of this one, which names it otherwise.
+/// Returns the address of another import that names the same object by its id; none if there is none, or this
+/// import names it by its id, too.
 fn imported_by_id<'a>(
     input: &'a PlanInput<'_>,
     resource: &ResourceConfig,
@@ -134,7 +136,7 @@ fn imported_by_id<'a>(
     input.config.imports.iter().find(is_same).map(|(other, _)| other)
 }
 
-/// The reason that a name does not say which object is meant.
+/// Returns the reason that a name does not identify one object.
 fn not_one(
     input: &PlanInput<'_>,
     (resource, address): (&ResourceConfig, &Address),
@@ -162,7 +164,8 @@ fn refuse(address: &Address, import: &ImportConfig, why: &str, found: &mut Diagn
     Refused
 }
 
-/// Why an object may not be taken over, whatever is live.
+/// Returns the reason that an object may not be taken over, whatever its live attributes are; none if it may
+/// be.
 fn refusal(
     input: &PlanInput<'_>,
     (resource, address): (&ResourceConfig, &Address),
@@ -190,7 +193,8 @@ fn refusal(
     None
 }
 
-/// For whom a create in doubt made an object that was looked at.
+/// Returns the address whose create in doubt made an object; none if the object bears no one-time name of a
+/// create in doubt.
 fn made_for<'a>(
     input: &'a PlanInput<'_>,
     (resource, address): (&ResourceConfig, &Address),
@@ -205,7 +209,7 @@ fn made_for<'a>(
 impl Imported {
     fn new(input: &PlanInput<'_>, id: &ObjectId, observed: &Attributes, wanted: &Wanted) -> Self {
         let key = &input.snapshot.seal_key;
-        // Where the spec has a secret, the object may have it at another place, or another one.
+        // The object may have a secret of the spec in another place, or may have another secret.
         let secrets = KnownSecrets::default().with(&wanted.attributes, &wanted.sensitive);
         let recorded = seal_attributes(&wanted.attributes, &wanted.sensitive, key);
         let sealer = SecretScanner::new(key, &secrets);
@@ -223,7 +227,7 @@ impl Imported {
         Self { object, attributes: Arc::new(attributes) }
     }
 
-    /// It, as it is now.
+    /// Returns the object as it is now.
     pub(in crate::plan) fn live(&self) -> Live<'_> {
         Live {
             object: &self.object,
@@ -232,8 +236,9 @@ impl Imported {
         }
     }
 
-    /// Makes an import of what was decided about the object, and returns the record that takes it
-    /// over. An object that would have to be replaced is not the one that the spec means.
+    /// Turns the decision about the object into an import, and returns the record that takes the object over.
+    /// If the object would have to be replaced, it is not the one that the spec means: reports that and
+    /// returns none.
     pub(in crate::plan) fn take_over(
         &self,
         decision: &mut Decision,
@@ -262,7 +267,7 @@ fn adopted(change: &Change, object: Object) -> Record {
     }
 }
 
-/// Says which imports name an instance that its block does not have.
+/// Reports the imports that name an instance which their block does not have.
 pub(in crate::plan) fn report_unused(
     context: &Context<'_>,
     evaluation: &Evaluation<'_>,

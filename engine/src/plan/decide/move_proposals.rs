@@ -1,8 +1,8 @@
 //! Proposals of moves: a resource is gone from the spec, another one came, and both mean the same object.
 //!
-//! Both have the same type and provider, and the spec gives them the same attributes, or the same unique name. Where
-//! more than one object could be meant, those with the same key or the same name are; where that does not tell,
-//! nothing is proposed.
+//! Both have the same type and provider, and the spec gives them the same attributes, or the same unique
+//! name. If more than one object fits, the one with the same key or the same name is proposed; if that leaves
+//! more than one, nothing is proposed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,10 +21,10 @@ use crate::value::{Attributes, Value};
 /// The most pairs of objects that are compared.
 const COMPARISONS_MAX: usize = 1_000_000;
 
-/// The longest chain of references through which objects are known again.
+/// The longest chain of references through which objects are recognised.
 const ROUNDS_MAX: usize = 16;
 
-/// Looks for resources that got another address.
+/// Returns the moves of resources that probably got another address.
 pub(in crate::plan) fn propose(
     context: &Context<'_>,
     evaluation: &Evaluation<'_>,
@@ -61,16 +61,16 @@ pub(in crate::plan) fn propose(
         .collect()
 }
 
-/// The objects of a type that are gone from the spec, by name where it is known.
+/// The objects of a type that the spec no longer has, by name; none for an unknown name.
 type ByName<'a> = BTreeMap<Option<&'a str>, Vec<&'a Draft>>;
 
-/// A search for pairs of objects that are gone from the spec and of ones that came.
+/// A search for pairs of an object that the spec no longer has and one that it has got.
 struct Search<'a> {
     gone: BTreeMap<(&'a Name, &'a Name), ByName<'a>>,
     new: &'a [&'a Draft],
     key: &'a SealKey,
     comparisons: usize,
-    /// The earlier address of each object that came, as far as it is found.
+    /// The earlier address of each new object, as far as it is found.
     origins: BTreeMap<&'a Address, (&'a Draft, &'a Draft)>,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Search<'a> {
         Self { gone: by_type, new, key, comparisons: 0, origins: BTreeMap::new() }
     }
 
-    /// The pairs: each an object that came, and what it was before.
+    /// Returns the pairs of a new object and its earlier address.
     fn pairs(mut self) -> Vec<(&'a Draft, &'a Draft)> {
         let mut taken: BTreeSet<&Address> = BTreeSet::new();
         for _ in 0..ROUNDS_MAX {
@@ -100,7 +100,7 @@ impl<'a> Search<'a> {
         self.origins.into_values().collect()
     }
 
-    /// The pairs that follow from those that are known.
+    /// Returns the pairs that follow from the pairs that are known.
     fn round(&mut self, taken: &BTreeSet<&Address>) -> Vec<(&'a Draft, &'a Draft)> {
         let (mut origins, mut successors) = (Best::default(), Best::default());
         let mut edges = Vec::new();
@@ -125,7 +125,7 @@ impl<'a> Search<'a> {
         edges.into_iter().filter(is_clear).map(|(new, gone, _)| (new, gone)).collect()
     }
 
-    /// The objects that may be the one that came: those of its type with its name, where both are known.
+    /// Returns the objects that may be the new one: those of its type with its name, if both names are known.
     fn candidates(&mut self, new: &Draft) -> Vec<&'a Draft> {
         let Some(by_name) = self.gone.get(&kind(new)) else { return Vec::new() };
         let found: Vec<&Draft> = match name(new, new.change.after.as_deref()) {
@@ -152,8 +152,8 @@ impl<'a> Search<'a> {
             || (new.change.managed == gone.change.managed && new.change.managed.iter().all(agree))
     }
 
-    /// Returns true if a wanted value is the live one, also where it is to be read from an object that came and is
-    /// known to be there already.
+    /// Returns true if a wanted value is the live one. The value of an attribute of a new object counts as
+    /// the value of its earlier object, if that is found already.
     fn agree(&self, wanted: &Value, live: &Value) -> bool {
         match (wanted, live) {
             (Value::Unknown(unknown), live) => {
@@ -174,7 +174,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The highest rank of the candidates for each address, and how many have it.
+/// The highest rank of the candidates for each address, and the number of candidates with that rank.
 #[derive(Default)]
 struct Best<'a>(BTreeMap<&'a Address, (u8, usize)>);
 
@@ -193,7 +193,7 @@ impl<'a> Best<'a> {
     }
 }
 
-/// The number of parts that two addresses have in common, the key counting most.
+/// Returns the number of parts that two addresses have in common; the key counts most.
 fn likeness(a: &Address, b: &Address) -> u8 {
     let is_like = |same: bool, weight: u8| if same { weight } else { 0 };
     is_like(a.key == b.key, 4)
@@ -205,12 +205,12 @@ fn kind(draft: &Draft) -> (&Name, &Name) {
     (&draft.change.provider, &draft.change.address.block.ty)
 }
 
-/// The name of an object, where its type has one and it is known.
+/// Returns the name of an object; none if its type has no name, or it is not known.
 fn name<'a>(draft: &Draft, attributes: Option<&'a Attributes>) -> Option<&'a str> {
     attributes?.get(draft.schema.name_attribute.as_ref()?)?.as_str()
 }
 
-/// The attribute of an instance that an expression plainly is.
+/// Returns the attribute of an instance that an expression consists of; none for other expressions.
 fn slot(residual: &Expr) -> Option<(Address, &Name)> {
     let Kind::Attribute(base, name) = &residual.kind else { return None };
     let address = match &base.kind {

@@ -1,4 +1,4 @@
-//! Rules of moves for pairs of addresses: as few as say the same.
+//! The smallest set of move rules for pairs of addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,18 +6,18 @@ use crate::address::{Address, AddressPattern, Block, ModulePath, MoveRule, Name}
 use crate::config::Config;
 use crate::state::Snapshot;
 
-/// The address that an object has, and the one that it gets.
+/// The addresses that objects have, each with the one that its object gets.
 type Pairs<'a> = BTreeMap<&'a Address, &'a Address>;
 
-/// Returns rules that move each object to its new address, and no other object of the state, each with one of those
-/// addresses. A pair for which no rule can be written is left out.
+/// Returns rules that move each object to its new address and move no other object of the state, each rule
+/// with one of its pairs of addresses. A pair for which no rule can be written is left out.
 pub(in crate::plan) fn of<'a>(
     pairs: &Pairs<'a>,
     config: &Config,
     snapshot: &Snapshot,
 ) -> Vec<(MoveRule, &'a Address)> {
     let (mut rules, mut covered) = (Vec::new(), BTreeSet::new());
-    // A rule of a module is tried once, however many objects are in it.
+    // A rule for a module is tried once, however many objects the module has.
     let mut tried: BTreeSet<(AddressPattern, AddressPattern)> = BTreeSet::new();
     for (&from, &to) in pairs {
         if covered.contains(from) {
@@ -38,7 +38,7 @@ pub(in crate::plan) fn of<'a>(
     rules
 }
 
-/// The patterns that may move an object, those of most objects first.
+/// Returns the patterns that may move an object; the ones that move the most objects come first.
 fn candidates(from: &Address, to: &Address) -> Vec<(AddressPattern, AddressPattern)> {
     let mut texts = Vec::new();
     if (&from.block.ty, &from.block.name, &from.key) == (&to.block.ty, &to.block.name, &to.key) {
@@ -51,7 +51,7 @@ fn candidates(from: &Address, to: &Address) -> Vec<(AddressPattern, AddressPatte
     let parsed = |(from, to): (String, String)| Some((from.parse().ok()?, to.parse().ok()?));
     let mut patterns: Vec<(AddressPattern, AddressPattern)> =
         texts.into_iter().filter_map(parsed).collect();
-    // A key may go from the block to a module, or back.
+    // The key may move from the block to a module, or back.
     if let (Some(key), None) | (None, Some(key)) = (&from.key, &to.key)
         && let Some((from_one, to_one)) = patterns.pop()
     {
@@ -61,7 +61,8 @@ fn candidates(from: &Address, to: &Address) -> Vec<(AddressPattern, AddressPatte
     patterns
 }
 
-/// The outermost modules in which two addresses differ: with all their instances, and one instance alone.
+/// Returns the outermost modules in which two addresses differ: the modules with all their instances, and one
+/// instance alone.
 fn modules(from: &Address, to: &Address) -> Vec<(String, String)> {
     let (from, to) = (from.block.module.steps(), to.block.module.steps());
     let inner = from.iter().rev().zip(to.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -82,7 +83,8 @@ fn path(steps: &[(Name, Option<Name>)]) -> ModulePath {
     steps.iter().fold(ModulePath::root(), |path, (name, key)| path.join(name, key.as_deref()))
 }
 
-/// The objects that a rule moves; none where it moves one that it should not, or one that the spec still has.
+/// Returns the objects that a rule moves; none if it also moves an object that it should not, or one that the
+/// spec still has.
 fn moved<'a>(
     rule: &MoveRule,
     pairs: &Pairs<'a>,

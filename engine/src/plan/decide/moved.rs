@@ -8,7 +8,7 @@ use crate::plan::facts::deferrals::Deferral;
 use crate::plan::moves::Moves;
 use crate::plan::{Action, Reason, diagnostics};
 
-/// Says of each object that moves where it comes from. One that nothing else becomes of is moved.
+/// Gives each object that moves its earlier address. An object without any other change gets the action move.
 pub(in crate::plan) fn mark(moves: &Moves, drafts: &mut [Draft]) {
     if moves.origins().is_empty() {
         return;
@@ -25,7 +25,8 @@ pub(in crate::plan) fn mark(moves: &Moves, drafts: &mut [Draft]) {
     }
 }
 
-/// Says where the spec wants an instance that it moves away, or none that it moves something to.
+/// Reports moves that contradict the spec: a move away from an instance that the spec wants, or to one that
+/// it does not have.
 pub(in crate::plan) fn check(
     context: &Context<'_>,
     evaluation: &Evaluation<'_>,

@@ -52,7 +52,8 @@ pub(in crate::plan) fn outputs(
     changes
 }
 
-/// One that goes. What the spec says of it counts where it still has it, in a destroy.
+/// Decides about an output that goes. In a destroy the spec may still have it; then the spec says if it is
+/// sensitive.
 fn gone_output(context: &Context<'_>, name: &Name, last: &OutputValue) -> OutputChange {
     let declared = context.input.config.outputs.get(name).is_some_and(|output| output.sensitive);
     let sensitive = last.sensitive || declared;
@@ -105,11 +106,11 @@ fn output_change(
         Some(before) if same(&after, before) => Action::NoOp,
         Some(_) => Action::Update,
     };
-    // What stays is as the state has it, and a file need not hold it for an apply.
+    // An output that stays has the value in the state, so apply needs no expression in a plan file for it.
     let is_made = sensitive && (action != Action::NoOp || !datum.value.is_known());
     let secret = is_made.then(|| evaluate::residual(&output.value.expr, &scope).ok()).flatten();
     let before = before.map(|before| match &before {
-        // What it shows on is not hidden in what it was.
+        // A value that does not change is shown after the change, so there is no use in hiding it before.
         before if *before == after => before.clone(),
         before => context.redactor.redact_value(before, sensitive),
     });
@@ -117,7 +118,7 @@ fn output_change(
     Some(OutputChange { action, before, after: Some(after), sensitive, secret, conditions })
 }
 
-/// Judges the preconditions of an output; returns those that only the end of a run knows.
+/// Judges the preconditions of an output; returns those that can be judged only at the end of a run.
 fn open_conditions(
     name: &Name,
     output: &OutputConfig,
@@ -134,9 +135,9 @@ fn open_conditions(
     all
 }
 
-/// What the state keeps of an output that is made of a secret of which there is only a fingerprint: no apply
-/// knows more, so it stays as the run left it that knew the secret. Where there is nothing of that, it is
-/// the fingerprint of what it is made of.
+/// Returns the value that the state keeps for an output made of a secret of which only the fingerprint is
+/// known. No apply knows more, so the output keeps the value from the run that knew the secret. If there is
+/// no such value, it is the fingerprint of the inputs. Returns none if an apply can compute the output.
 fn unmakeable(
     value: &Value,
     kept: Option<&Value>,
@@ -147,11 +148,11 @@ fn unmakeable(
     let ty = value.type_of().nameless();
     let kept = kept.filter(|kept| kept.type_of().nameless().fits(&ty));
     if value.is_known() {
-        // Sealed part by part it cannot be compared with what was sealed as a whole.
+        // A value that is sealed in parts cannot be compared with one that was sealed as a whole.
         let is_in_parts = value.holds_sealed() && !matches!(value, Value::Sealed(_));
         return kept.filter(|kept| is_in_parts && matches!(kept, Value::Sealed(_))).cloned();
     }
-    // Without one, something is unknown that an apply will know.
+    // If no input is a secret without a value, an apply will know what is unknown now.
     let inputs = SecretInputs::new(&output.value.expr, scope)?;
     Some(kept.cloned().unwrap_or_else(|| {
         let fingerprint = inputs.fingerprint(&Value::Null, key);
@@ -159,7 +160,7 @@ fn unmakeable(
     }))
 }
 
-/// Evaluates an output as it is shown: with null for what no answer has shown.
+/// Returns the value of an output as it is shown: with null for values that no answer has shown.
 fn without_unshown(
     datum: Datum,
     output: &OutputConfig,
@@ -184,8 +185,8 @@ fn without_unshown(
     }
 }
 
-/// Returns true if what an output shows is not there and not made by this plan: it keeps its last value
-/// until there is something to show.
+/// Returns true if an output shows an object that does not exist and that this plan does not make: the output
+/// keeps its last value until there is such an object.
 fn waits_for_others(decisions: &Decisions, looked_at: &Set<Address>) -> bool {
     let mut changes =
         looked_at.iter().filter_map(|address| Some(&decisions.draft(address)?.change));
@@ -197,7 +198,8 @@ fn same(after: &Value, before: &Value) -> bool {
     stored::Stored::of_sealed(after) == stored::Stored::of_sealed(before)
 }
 
-/// Outputs have no address; diagnostics about them borrow one that says what it is.
+/// Returns an address for diagnostics about an output. An output has no address; this one has the type
+/// `output`.
 fn label(name: &Name) -> Address {
     Block::new("output", name.clone()).instance(None)
 }

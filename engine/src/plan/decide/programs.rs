@@ -1,7 +1,8 @@
-//! Which program an operation runs: the first of the type's whose `when` holds for the object.
+//! The choice of the program that an operation runs: the first program of the type whose `when` holds for the
+//! object.
 //!
-//! Steps are fixed while planning, so what a `when` asks must be known then. What the API itself fills
-//! in is no answer to it: nobody has said it, and the ordinary program is run.
+//! Planning fixes the steps, so the answer to a `when` must be known while planning. If it depends on a value
+//! that the API fills in, it is not known, and the ordinary program runs.
 
 use crate::address::Block;
 use crate::expression::evaluate::{Scope, evaluate};
@@ -16,19 +17,19 @@ pub(in crate::plan) const OLD: &str = "old";
 /// The objects that the `when` of a program sees.
 #[derive(Clone, Copy)]
 pub(in crate::plan) struct Judged<'a> {
-    /// The object whose attributes stand for themselves: the planned one; on a delete the live one.
+    /// The object whose attributes a `when` names directly: the planned object, or the live one on a delete.
     attributes: Option<&'a Attributes>,
     /// The live object; none on a create.
     old: Option<&'a Attributes>,
 }
 
 impl<'a> Judged<'a> {
-    /// An object that is made.
+    /// Returns the view of an object that is made.
     pub(in crate::plan) fn made(planned: Option<&'a Attributes>) -> Self {
         Self { attributes: planned, old: None }
     }
 
-    /// An object that changes.
+    /// Returns the view of an object that changes.
     pub(in crate::plan) fn changed(
         live: Option<&'a Attributes>,
         planned: Option<&'a Attributes>,
@@ -36,13 +37,13 @@ impl<'a> Judged<'a> {
         Self { attributes: planned, old: live }
     }
 
-    /// An object that stays as it is, or is deleted.
+    /// Returns the view of an object that stays as it is, or is deleted.
     pub(in crate::plan) fn live(live: Option<&'a Attributes>) -> Self {
         Self { attributes: live, old: live }
     }
 }
 
-/// The first program that applies to the object.
+/// Returns the index of the first program that applies to the object; none if no program does.
 pub(in crate::plan) fn choose(programs: &[Program], judged: Judged<'_>) -> Option<usize> {
     programs.iter().position(|program| match &program.when {
         None => true,
@@ -50,7 +51,7 @@ pub(in crate::plan) fn choose(programs: &[Program], judged: Judged<'_>) -> Optio
     })
 }
 
-/// Evaluates the `when` of a program for an object; none where it fails.
+/// Evaluates the `when` of a program for an object; returns none if it fails.
 pub(in crate::plan) fn answer(when: &Expr, judged: Judged<'_>) -> Option<Value> {
     evaluate(when, &judged).ok().map(|datum| datum.value)
 }

@@ -24,7 +24,7 @@ use crate::state::{Entry, Object, Progress, Watched};
 use crate::stored::Stored;
 use crate::value::{Attributes, Path, Value};
 
-/// Plans the end of everything that the walk did not handle.
+/// Plans the end of every object that the walk did not handle.
 pub(in crate::plan) fn remove<'a>(
     context: &Context<'a>,
     evaluation: &Evaluation<'a>,
@@ -47,7 +47,7 @@ pub(in crate::plan) fn remove<'a>(
     report_still_used(&decisions.drafts, &mut found.diagnostics);
 }
 
-/// The removal under way.
+/// A removal that is being planned.
 struct Removal<'r, 'a> {
     context: &'r Context<'a>,
     decisions: &'r Decisions,
@@ -81,8 +81,8 @@ fn remove_all(removal: &mut Removal<'_, '_>) {
     removal.found.seen.extend(over.map(|nonce| Record::Unwatched { nonce: nonce.clone() }));
 }
 
-/// A plan shows what changes, so what was to go and does not is said beside it. What waits for a
-/// doubt is not: the doubt is told already.
+/// Reports each object that was to go and stays because another one uses it: a plan shows only changes. An
+/// object that waits for a call in doubt is not reported, because the doubt is reported already.
 fn report_still_used(drafts: &[Draft], found: &mut Diagnostics) {
     let stays = drafts.iter().filter_map(|draft| match &draft.deferral {
         Some(Deferral::StillUsed(user)) if user.why != Staying::InDoubt => {
@@ -124,7 +124,7 @@ fn remove_current<'a>(
         }
     } else {
         end(removal, &mut draft, &live, reason);
-        // What a drain changes can be given back only as the state knows it.
+        // An attribute that a drain changes can be set back only if the state knows its value.
         if schema.delete.iter().any(|program| program.phases.len() > 1) {
             removal.found.seen.extend(accepted(address, &kept, entry));
         }
@@ -150,8 +150,8 @@ fn remove_deposed<'a>(
     removal.drafts.push(Draft { deferral, ..draft });
 }
 
-/// Decides how an object ends that nothing holds: an address's own, one that was put aside, or a
-/// leftover. What was not made whole is nobody's data, so nothing protects it.
+/// Decides the end of an object that nothing keeps: the object of an address, one that was put aside, or a
+/// leftover. A half-made object holds nobody's data, so nothing protects it.
 fn end(removal: &mut Removal<'_, '_>, draft: &mut Draft, live: &Live<'_>, reason: Reason) {
     let Draft { change, schema, flags, .. } = draft;
     let config = removal.context.input.config.resources.get(&change.address.block);
@@ -187,7 +187,7 @@ fn end(removal: &mut Removal<'_, '_>, draft: &mut Draft, live: &Live<'_>, reason
         return;
     }
     change.loss.clone_from(&schema.delete_effect);
-    // The replace that put an object aside was checked already.
+    // The replace that put the object aside was checked already.
     if let (Some(config), false) = (config, change.deposed) {
         let item = config.lifecycle.prevent_destroy.as_ref();
         let address = change.address.clone();
@@ -196,14 +196,14 @@ fn end(removal: &mut Removal<'_, '_>, draft: &mut Draft, live: &Live<'_>, reason
     }
 }
 
-/// The removal in the spec that names the object of an address: of several, the most exact one.
+/// Returns the removal in the spec that names the object of an address; of several, the most exact one.
 fn removal_config<'a>(context: &Context<'a>, address: &Address) -> Option<&'a RemovalConfig> {
     let removals = context.input.config.removals.iter();
     let naming = removals.filter(|removal| removal.from.covers(address));
     naming.min_by_key(|removal| removal.from.generality())
 }
 
-/// Says which removals name an instance that the spec wants.
+/// Reports the removals that name an instance which the spec wants.
 pub(in crate::plan) fn report_wanted(
     context: &Context<'_>,
     evaluation: &Evaluation<'_>,
@@ -217,8 +217,8 @@ pub(in crate::plan) fn report_wanted(
     }
 }
 
-/// Returns true if the object is to be left alone when its address goes. A flag that cannot be read
-/// is an error, and until it is fixed nothing goes.
+/// Returns true if the object is to be left alone when its address goes. If the flag cannot be read, that is
+/// an error, and no object goes until it is fixed.
 fn is_retained<'a>(
     removal: &mut Removal<'_, 'a>,
     address: &Address,
@@ -250,7 +250,7 @@ fn live<'a>(
     removal.context.live(address, object, schema, &mut removal.found)
 }
 
-/// Returns the reason for which an object that is to go stays for now, if there is one.
+/// Returns the reason that an object which is to go stays for now; none if it goes.
 fn deferral(removal: &Removal<'_, '_>, address: &Address, object: &Object) -> Option<Deferral> {
     if removal.decisions.in_doubt.contains(address) {
         return Some(Deferral::InDoubt);
@@ -263,8 +263,8 @@ fn deferral(removal: &Removal<'_, '_>, address: &Address, object: &Object) -> Op
     removal.used.user(address, &object.id).map(Deferral::still_used)
 }
 
-/// Objects that bear a watched nonce are ours and unwanted: the state takes them as deposed, and
-/// the plan deletes them.
+/// Plans the delete of objects that bear a watched nonce. A run of Plumb made them, and the spec does not
+/// want them. The state takes them over as deposed.
 fn surface_leftovers(removal: &mut Removal<'_, '_>) {
     let watched: BTreeMap<_, _> = removal
         .context
@@ -276,7 +276,7 @@ fn surface_leftovers(removal: &mut Removal<'_, '_>) {
         .collect();
     for leftover in &removal.context.input.observations.leftovers {
         let Some(watched) = watched.get(&leftover.nonce) else { continue };
-        // It is watched on, and goes in a plan that its address is a part of.
+        // The nonce stays watched, and a plan that covers its address deletes the object.
         if !removal.decisions.is_chosen(removal.context, &watched.address) {
             continue;
         }
@@ -286,7 +286,7 @@ fn surface_leftovers(removal: &mut Removal<'_, '_>) {
         };
         let object = Object {
             id: leftover.id.clone(),
-            // Nobody knows whose program made it; it is half made, and never gets further.
+            // No record says which program made the object. It is half made, and no run finishes it.
             progress: Progress::Created {
                 program: 0,
                 done: 1,
@@ -325,8 +325,9 @@ fn surface_leftovers(removal: &mut Removal<'_, '_>) {
     }
 }
 
-/// The address under which the state keeps a leftover until it is gone: that of its create, unless what is
-/// there, or will be, is at another provider, where its id may be anybody's.
+/// Returns the address under which the state keeps a leftover until it is gone. That is the address of its
+/// create, unless the object of that address is, or will be, at another provider: there the same id may
+/// belong to somebody else's object.
 fn place_of(removal: &Removal<'_, '_>, watched: &Watched) -> Address {
     let Watched { address, provider, .. } = watched;
     let snapshot = removal.context.input.snapshot;
@@ -343,8 +344,8 @@ fn place_of(removal: &Removal<'_, '_>, watched: &Watched) -> Address {
     Address { block: address.block.clone(), key: Some(key.into()) }
 }
 
-/// A draft of an object that is to go, and that nothing is decided about yet; and the object as the state takes it over
-/// where it stays for now, or gets something back before its end.
+/// Returns a draft of an object that is to go, without a decision, and the object as the state takes it over
+/// if it stays for now, or if a value is set back before its end.
 fn ending<'a>(
     removal: &Removal<'_, '_>,
     (address, schema): (&Address, &Arc<TypeSchema>),
@@ -352,7 +353,7 @@ fn ending<'a>(
     live: &Live<'a>,
 ) -> (Draft, Live<'a>) {
     let redacted = redacted(removal, (address, schema), live.object, &live.attributes);
-    // An object of which a part may have become a secret stays as the state has it.
+    // If a part of the object may have become a secret, the state keeps the object as it has it.
     let is_clear = redacted == live.attributes;
     let taken = if is_clear { &live.attributes } else { &live.stored }.clone();
     let kept = Live { object: live.object, attributes: taken, stored: live.stored.clone() };
@@ -362,7 +363,7 @@ fn ending<'a>(
     (draft, kept)
 }
 
-/// Seals what is, or may be, a secret of an object that goes.
+/// Returns the attributes of an object that goes, with all values sealed that are, or may be, secrets.
 fn redacted(
     removal: &Removal<'_, '_>,
     (address, schema): (&Address, &TypeSchema),
@@ -399,7 +400,7 @@ fn reason(removal: &Removal<'_, '_>, address: &Address, config: Option<&Resource
                 Reason::Disabled
             }
         }
-        // The state has it from before the block got a for_each, or from before it lost it.
+        // The object is in the state from before the block got a for_each, or from before it lost it.
         Some(_) if address.key.is_none() => Reason::BecameMany,
         Some(_) => Reason::BecameOne,
     }

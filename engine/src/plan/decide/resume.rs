@@ -1,6 +1,6 @@
-//! What an earlier run left half done: a create or an update that did not come to its end, a delete
-//! that went no further than its drain. What such an object is, is Plumb's own doing: it is no change from
-//! outside, and a half-made object is nobody's data.
+//! Work that an earlier run left half done: a create or an update that did not come to its end, or a delete
+//! that went no further than its drain. Plumb itself brought such an object into its state, so that state is
+//! no drift, and a half-made object holds nobody's data.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -17,9 +17,9 @@ use crate::schema::{Attribute, OnChange, Phase, Presence, TypeSchema};
 use crate::state::{Nonce, Progress};
 use crate::value::{Attributes, Value};
 
-/// Returns true if an earlier run made the object and did not get as far as its name: it still bears its
-/// one-time name, or nothing shows its name. Nobody knows it, so it is nobody's data. A name that is a
-/// secret is known by its fingerprint under `key`.
+/// Returns true if an earlier run made the object and did not give it its name yet: the object still bears
+/// its one-time name, or no answer shows its name. Nobody knows such an object, so it holds nobody's data. If
+/// the name is a secret, its fingerprint under `key` is compared.
 pub(in crate::plan) fn is_half_made(
     progress: &Progress,
     live: &Attributes,
@@ -27,7 +27,7 @@ pub(in crate::plan) fn is_half_made(
 ) -> bool {
     let Progress::Created { program, done, called, nonce } = progress else { return false };
     let phases = schema.create.get(*program).map_or(0, |program| program.phases.len());
-    // All that is left is to wait.
+    // Only a wait is left.
     if *called && done + 1 >= phases {
         return false;
     }
@@ -42,7 +42,7 @@ pub(in crate::plan) fn is_half_made(
 /// The last phases of a program that an earlier run began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::plan) struct RemainingPhases {
-    /// Which program.
+    /// The kind of the program.
     pub(in crate::plan) kind: ProgramKind,
     pub(in crate::plan) program: usize,
     /// The first phase that is not done.
@@ -51,9 +51,10 @@ pub(in crate::plan) struct RemainingPhases {
     pub(in crate::plan) called: bool,
 }
 
-/// What is left of a program that an earlier run began, where the object differs in `changed` from
-/// what it is to be. A phase whose answer was lost is done where the object shows what it sends;
-/// what one does that sends nothing no object shows, and a wait is over only when it was waited for.
+/// Returns the phases of a program that an earlier run began and did not finish; none if there are none.
+/// `changed` has the attributes in which the object differs from the goal. A phase whose answer was lost is
+/// done if the object shows what the phase sends. A phase that sends nothing leaves no trace in the object,
+/// so it is never taken as done. A wait is over only if a run has waited for it.
 pub(in crate::plan) fn rest(
     live: &Live<'_>,
     changed: &BTreeSet<Name>,
@@ -78,8 +79,8 @@ pub(in crate::plan) fn rest(
     begun.unless_shown(phases, changed)
 }
 
-/// The whole update program, for an object that a delete has stopped and that is wanted again: it ends
-/// with what starts the object, where the type has that.
+/// Returns the whole update program, for an object that a delete has stopped and that the spec wants again:
+/// the program ends with the phase that starts the object. None if the type has no such phase.
 fn restart(live: &Live<'_>, schema: &TypeSchema) -> Option<RemainingPhases> {
     let program = choose(&schema.update, Judged::live(Some(&live.attributes)))?;
     let starts = schema.update[program].phases.iter().any(acts_only);
@@ -87,8 +88,8 @@ fn restart(live: &Live<'_>, schema: &TypeSchema) -> Option<RemainingPhases> {
     is_due.then_some(RemainingPhases { kind: ProgramKind::Update, program, from: 0, called: false })
 }
 
-/// Returns true if a delete that was not finished may have done to an object what none of its attributes shows:
-/// what a phase does that sends nothing, such as to stop it.
+/// Returns true if an unfinished delete may have changed something that no attribute of the object shows: the
+/// effect of a phase that sends nothing, such as one that stops the object.
 pub(in crate::plan) fn may_be_stopped(live: &Live<'_>, schema: &TypeSchema) -> bool {
     let Progress::Deleting { done, .. } = live.object.progress else { return false };
     let program = choose(&schema.delete, Judged::live(Some(&live.attributes)));
@@ -117,9 +118,9 @@ impl RemainingPhases {
         None
     }
 
-    /// Returns the indexes of the phases that are left. Before an update that sends all that differs, nothing else
-    /// of an update is left to send: what it would send may be wanted no more. What its phases do that send nothing,
-    /// such as to start what they stopped, is left.
+    /// Returns the indexes of the phases that are left. If a complete update follows, an unfinished update
+    /// sends no more attributes, because their values may be out of date. Its phases that send nothing are
+    /// still left, such as the one that starts the object again.
     pub(in crate::plan) fn left(
         self,
         phases: &[Phase],
@@ -132,16 +133,16 @@ impl RemainingPhases {
         })
     }
 
-    /// Returns true if one of its calls carries an attribute.
+    /// Returns true if one of the remaining calls carries an attribute.
     pub(in crate::plan) fn carries(self, phases: &[Phase], name: &Name) -> bool {
         let calls = self.from + usize::from(self.called);
         phases.iter().skip(calls).any(|phase| phase.carries(name))
     }
 }
 
-/// What the attributes of a live object are to be, as far as anybody says so: the spec, but for what
-/// it ignores; and for what it ignores, or is silent about, the create that was not finished and
-/// the state from before a delete that was not.
+/// Returns the attributes that a live object is to have, as far as anything gives them. The spec gives the
+/// values of attributes that it does not ignore. For the others, an unfinished create gives the values that
+/// it has not sent yet, and an unfinished delete gives those from before it began.
 pub(in crate::plan) fn goal<'w>(
     resource: &ResourceConfig,
     wanted: &'w Attributes,
@@ -157,7 +158,8 @@ pub(in crate::plan) fn goal<'w>(
         !ignored.contains(name) || is_given_later(progress, &resource.schema, name)
     });
     for (name, value) in before_delete(progress, &resource.schema) {
-        // What the state knows is nearer to what was left alone than what the spec says of it.
+        // For an attribute that was left alone, the value in the state is closer to the truth than the
+        // spec's.
         let value =
             if matches!(value, Value::Null) { wanted.get(&name).cloned() } else { Some(value) };
         let is_silent =
@@ -169,7 +171,8 @@ pub(in crate::plan) fn goal<'w>(
     Cow::Owned(goal)
 }
 
-/// Returns true if an attribute follows one that is to be another now: what it was is of what that was.
+/// Returns true if the attribute follows another one whose value changes: its old value belongs to the
+/// other's old value.
 pub(in crate::plan) fn is_derived_anew(
     name: &Name,
     resource: &ResourceConfig,
@@ -182,8 +185,8 @@ pub(in crate::plan) fn is_derived_anew(
     })
 }
 
-/// Returns true if a phase of the create that was not done yet gives the attribute its value: until then
-/// it has the one of an inert object.
+/// Returns true if a phase of the create that is not done yet gives the attribute its value: until then it
+/// has the value of an inert object.
 fn is_given_later(progress: &Progress, schema: &TypeSchema, name: &Name) -> bool {
     let Progress::Created { program, done, called, .. } = *progress else { return false };
     let phases = schema.create.get(program).map_or(&[][..], |program| &program.phases);
@@ -192,9 +195,9 @@ fn is_given_later(progress: &Progress, schema: &TypeSchema, name: &Name) -> bool
     can_change && rest.carries(phases, name)
 }
 
-/// Returns true if what an API computes of an object comes with the end of what an earlier run began. What is half
-/// made often shows something else so far: nothing, or what is made of its one-time name. All else
-/// stands: who has come to depend on it must not be replaced for its sake.
+/// Returns true if the API will compute the attribute anew when the unfinished operation ends. A half-made
+/// object often shows a provisional value: nothing, or a value made of its one-time name. All other values
+/// stay: an object that depends on one must not be replaced because of it.
 pub(in crate::plan) fn is_to_come(
     attribute: &Attribute,
     value: &Value,
@@ -225,7 +228,7 @@ fn shows_nonce(value: &Value, nonce: &Nonce) -> bool {
     }
 }
 
-/// What the state knew when a delete began, of the attributes that can be given back.
+/// Returns the attributes from before a delete that began, as far as an update can set them again.
 fn before_delete(progress: &Progress, schema: &TypeSchema) -> Attributes {
     let Progress::Deleting { before: Some(before), .. } = progress else {
         return Attributes::new();
@@ -237,7 +240,7 @@ fn before_delete(progress: &Progress, schema: &TypeSchema) -> Attributes {
     before
 }
 
-/// The attributes that a delete which was not finished has changed, and that could be given back.
+/// Returns the attributes that an unfinished delete has changed, and that an update could set again.
 pub(in crate::plan) fn drained(
     live: &Live<'_>,
     (schema, key): (&TypeSchema, &SealKey),

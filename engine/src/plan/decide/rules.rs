@@ -14,15 +14,15 @@ use crate::plan::{Action, diagnostics};
 use crate::schema::{Rule, RuleOn};
 use crate::value::{Attributes, Datum, Path, Value};
 
-/// Checks the rules of a create, an update or a replace. Returns how many are not known yet: they
-/// are checked again before the call.
+/// Checks the rules of a create, an update or a replace. Returns the number of rules whose answer is not
+/// known yet: they are checked again before the call.
 pub(in crate::plan) fn check(
     case: &Case<'_>,
     action: Action,
     planned: &Arc<Attributes>,
     found: &mut Diagnostics,
 ) -> usize {
-    // An object that changes nothing keeps no rule waiting; a held one is not looked at.
+    // Rules do not matter to an object that does not change, or that is left alone.
     let rules = &case.resource.schema.rules;
     if rules.is_empty()
         || case.deferral.is_some()
@@ -57,7 +57,8 @@ pub(in crate::plan) fn check(
     deferred
 }
 
-/// Checks the rules of a delete, or of that of a replace. What one cannot say is no leave to delete.
+/// Checks the rules of a delete, or of the delete in a replace. A rule that cannot be evaluated refuses the
+/// delete.
 pub(in crate::plan) fn check_delete(
     rules: &[Rule],
     address: &Address,
@@ -81,14 +82,15 @@ pub(in crate::plan) fn check_delete(
     }
 }
 
-/// Says which rule forbids to send an object, fully known: its message and its help. None where no rule does.
+/// Returns the message and the help of a rule that forbids sending an object that is fully known; none if no
+/// rule forbids it.
 pub fn broken_before_call(
     rules: &[Rule],
     action: Action,
     old: &Datum,
     new: &Datum,
 ) -> Option<(String, Option<String>)> {
-    // What changes of an object that is taken over is an update of it.
+    // The changes of an import are an update of the object.
     let action = if action == Action::Import { Action::Update } else { action };
     let scope = RuleScope { old, new, action: &word(action), plan: None };
     let rules = alone(rules).filter(|rule| rule.severity == Severity::Error);
@@ -99,12 +101,12 @@ pub fn broken_before_call(
     })
 }
 
-/// The rules that look at one object alone. The others are checked once all is decided.
+/// Returns the rules that look at one object only. The others are checked once all changes are decided.
 fn alone(rules: &[Rule]) -> impl Iterator<Item = &Rule> {
     rules.iter().filter(|rule| !rule.sees_plan())
 }
 
-/// The word for an action, as rules see it.
+/// Returns the word for an action, as rules see it.
 pub(in crate::plan) fn word(action: Action) -> Datum {
     Datum::plain(Value::string(action.word()))
 }
@@ -142,8 +144,8 @@ pub(in crate::plan) fn verdict(rule: &Rule, scope: &RuleScope<'_>) -> Verdict {
     }
 }
 
-/// The line to show: the rule's attribute, else the first that it names and the spec gives, else
-/// the resource.
+/// Returns the line to show for a rule: the line of the rule's attribute, else of the first attribute that
+/// the rule names and the spec gives, else of the resource.
 pub(in crate::plan) fn span(rule: &Rule, resource: &ResourceConfig) -> Span {
     let mut names = Vec::new();
     match &rule.attribute {
@@ -154,7 +156,8 @@ pub(in crate::plan) fn span(rule: &Rule, resource: &ResourceConfig) -> Span {
     given.map_or(resource.header, |item| item.value.span)
 }
 
-/// When a rule breaks on a value that moved outside, the spec's line is not what changed.
+/// Returns a text that says which value changed outside Plumb, for a broken rule that compares with the old
+/// object: then the spec's line is not what changed. None if no such value changed, or it is a secret.
 fn grew_outside(case: &Case<'_>, rule: &Rule) -> Option<String> {
     let live = case.live?;
     let mut names = Vec::new();
@@ -173,7 +176,7 @@ fn grew_outside(case: &Case<'_>, rule: &Rule) -> Option<String> {
     Some(format!("`{moved}` changed outside Plumb: the last run left {was}, and now it is {is}."))
 }
 
-/// The attributes of `root` that an expression names, in the order of the text.
+/// Adds the attributes of `root` that an expression names, in the order of the text.
 fn attributes_of(expr: &Expr, root: &str, names: &mut Vec<Name>) {
     crate::expression::visit::walk(expr, &mut |part| {
         if let Kind::Attribute(base, name) = &part.kind

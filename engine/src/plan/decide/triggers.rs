@@ -1,14 +1,13 @@
-//! `lifecycle.replace_triggered_by`: what else's change replaces an instance.
+//! `lifecycle.replace_triggered_by`: the changes elsewhere that replace an instance.
 //!
-//! A reference to a resource fires when that object is updated or replaced; a reference to one of
-//! its attributes fires when that attribute changes, or is no longer known because of the change,
-//! or the object is replaced. An attribute that moves by itself counts as the whole object: that it
-//! moved says nothing. A create fires nothing: there was nothing before it that this instance could
-//! have been made with.
+//! A reference to a resource fires when that object is updated or replaced. A reference to one of its
+//! attributes fires when that attribute changes, or is no longer known because of the change, or when the
+//! object is replaced. A volatile attribute counts as the whole object: a change of its value says nothing. A
+//! create fires nothing: there was no earlier object that this instance could have been made with.
 //!
-//! The replace may fail, or be left out of the plan, after what it waits for is done. So what a
-//! trigger stood for before it fired is kept, as a fingerprint, with the object that is to go; as
-//! long as that object is there, the trigger fires whenever it stands for something else.
+//! The replace may fail, or be left out of the plan, after the change that fires it is done. So the state
+//! keeps, with the object that is to be replaced, the fingerprint of the trigger's value before it fired. As
+//! long as that object exists, the trigger fires whenever its value differs from that fingerprint.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,15 +28,15 @@ use crate::sorted::Set;
 use crate::state::{Object, ObjectId};
 use crate::value::{Attributes, Value};
 
-/// The decisions about the objects that triggers name, and of those that look-ups come after.
+/// The decisions about the objects that triggers name, and about those that look-ups wait for.
 #[derive(Default)]
 pub(in crate::plan) struct Changing {
-    /// The blocks that are named: what becomes of others is not kept.
+    /// The blocks that triggers or look-ups name. Decisions about other blocks are not kept.
     named: BTreeSet<Block>,
     sources: BTreeMap<Address, Source>,
 }
 
-/// What becomes of one object that a trigger names.
+/// The decision about one object that a trigger names.
 struct Source {
     action: Action,
     object: Option<ObjectId>,
@@ -48,7 +47,7 @@ struct Source {
 }
 
 impl Changing {
-    /// Nothing decided yet.
+    /// Returns a record without decisions.
     pub(in crate::plan) fn new(config: &Config) -> Self {
         let mut named = BTreeSet::new();
         named.extend(config.data.values().flat_map(DataConfig::blocks_before).cloned());
@@ -63,7 +62,8 @@ impl Changing {
         Self { named, sources: BTreeMap::new() }
     }
 
-    /// Returns true if an object that an address names is made or changed, or one of a block with `for_each`.
+    /// Returns true if the object of an address is created, changed or replaced; for a block with `for_each`,
+    /// if one of its objects is.
     pub(in crate::plan) fn is_changing(&self, address: &Address) -> bool {
         let changes = [Action::Create, Action::Update, Action::Replace];
         self.named_by(address).any(|(_, source)| changes.contains(&source.action))
@@ -75,7 +75,7 @@ impl Changing {
         if !self.named.contains(&change.address.block) {
             return;
         }
-        // To finish a create is to create.
+        // A change that finishes a create counts as a create.
         let finishes = draft.rest.is_some_and(|rest| rest.kind == ProgramKind::Create);
         let source = Source {
             action: if finishes { Action::Create } else { change.action },
@@ -88,7 +88,8 @@ impl Changing {
         self.sources.insert(change.address.clone(), source);
     }
 
-    /// What a reference names: an instance, or all those of a block with `for_each`.
+    /// Returns the decisions that a reference names: that about an instance, or those about all instances of
+    /// a block with `for_each`.
     fn named_by<'a>(
         &'a self,
         address: &'a Address,
@@ -115,7 +116,7 @@ impl Source {
         }
     }
 
-    /// Returns true if the object is, or will be, something else than what it once was.
+    /// Returns true if the object differs, or will differ, from what the fingerprint was made of.
     fn differs(&self, attribute: Option<&Name>, from: &Fingerprint, key: &SealKey) -> bool {
         match self.action {
             // The object will be another one.
@@ -127,7 +128,7 @@ impl Source {
         }
     }
 
-    /// The fingerprint of what a reference stands for; none where that is not known.
+    /// Returns the fingerprint of the value that a reference names; none if the value is not known.
     fn print(
         &self,
         attribute: Option<&Name>,
@@ -151,11 +152,12 @@ impl Source {
     }
 }
 
-/// A block's triggers that fire for an instance: for each, by its text, what it stood for until
-/// now, where the state does not say so already.
+/// The triggers that fire for an instance, by their text. Each has the fingerprint of its value before it
+/// fired; it is left out if the state has it already.
 pub(in crate::plan) type Fired = BTreeMap<Name, Fingerprint>;
 
-/// The triggers that fire for an instance; none when none does. `current` is its object.
+/// Returns the triggers that fire for an instance; none if no trigger fires. `current` is the object of the
+/// instance.
 pub(in crate::plan) fn fired(
     resource: &ResourceConfig,
     scope: &SpecScope<'_>,
@@ -169,7 +171,7 @@ pub(in crate::plan) fn fired(
         for (address, source) in changing.named_by(&named) {
             let name = text_of(address, attribute);
             let known = current.and_then(|object| object.made_with.get(&name));
-            // A change back to what it stood for when it fired is none.
+            // A trigger that has the same value again as when it fired has not changed.
             let fires = known.map_or_else(
                 || source.changes(attribute, key),
                 |known| source.differs(attribute, known, key),

@@ -1,4 +1,4 @@
-//! Attributes that the last applied spec gave and this one does not, where the type says how they are cleared.
+//! Attributes that the last applied spec gave and this one does not, if the type says how to clear them.
 
 use crate::address::Name;
 use crate::expression::Expr;
@@ -9,8 +9,8 @@ use crate::plan::facts::prior::{Live, overlay};
 use crate::schema::{Attribute, Unset};
 use crate::value::{Attributes, Value};
 
-/// Returns the values that an object gets where the spec no longer gives one. An attribute that the update of this
-/// object cannot clear stays as it is.
+/// Returns the values that clear the attributes which the spec no longer gives. An attribute that the update
+/// of this object cannot clear stays as it is.
 pub(in crate::plan) fn cleared(case: &Case<'_>, live: &Live<'_>, goal: &Attributes) -> Attributes {
     let schema = &case.resource.schema;
     let mut cleared: Attributes = live
@@ -38,14 +38,14 @@ pub(in crate::plan) fn cleared(case: &Case<'_>, live: &Live<'_>, goal: &Attribut
     cleared
 }
 
-/// Returns true for what the spec ignores, and for what the API derives anew in the same update.
+/// Returns true if the spec ignores the attribute, or the API derives it anew in the same update.
 fn is_left_to_others(case: &Case<'_>, live: &Live<'_>, name: &Name) -> bool {
     let resource = case.resource;
     resource.lifecycle.ignore_changes.contains(name)
         || resume::is_derived_anew(name, resource, (&case.wanted.attributes, live))
 }
 
-/// Returns the value of a cleared attribute. What the API then chooses is known after apply.
+/// Returns the value of a cleared attribute. If the API then chooses a value, it is known only after apply.
 fn value(case: &Case<'_>, name: &Name, attribute: &Attribute) -> Option<Value> {
     Some(match attribute.unset.as_ref()? {
         Unset::Value(value) => attribute.as_shown(value.clone()),

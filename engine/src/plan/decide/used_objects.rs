@@ -1,5 +1,5 @@
-//! Objects that stay because something goes on using them: the old objects of replaces, and those
-//! that the spec no longer wants.
+//! Objects that stay because another object still uses them: the old objects of replaces, and objects that
+//! the spec no longer wants.
 
 use rustc_hash::FxHashSet;
 
@@ -16,7 +16,7 @@ use crate::plan::{Action, Staying, Use, diagnostics};
 use crate::sorted::Set;
 use crate::state::Progress;
 
-/// Finds the objects of the state that something goes on using, once the spec is decided.
+/// Finds the objects of the state that another object still uses, once the spec is decided.
 pub(in crate::plan) fn find(context: &Context<'_>, decisions: &Decisions) -> UsedObjects {
     let input = context.input;
     if input.options.mode == Mode::RefreshOnly {
@@ -25,11 +25,11 @@ pub(in crate::plan) fn find(context: &Context<'_>, decisions: &Decisions) -> Use
     let changes = decisions.drafts.iter().map(|draft| &draft.change);
     let replaced = changes.filter(|change| change.action == Action::Replace);
     let replaced: FxHashSet<&Address> = replaced.map(|change| &change.address).collect();
-    // A decided object follows what it uses, but for one that is replaced.
+    // A decided object follows the objects that it uses, unless it is replaced.
     let follows =
         |address: &Address, _| decisions.handled.contains(address) && !replaced.contains(address);
     let mut search = Search::new(input, &follows);
-    // Doubts come first: they are to be resolved before anything else.
+    // Doubts come first, because nothing else can be done about their objects before they are resolved.
     search.doubts();
     search.stay(&decisions.in_doubt, Staying::InDoubt);
     for draft in &decisions.drafts {
@@ -79,8 +79,8 @@ pub(in crate::plan) fn user_of_old<'u>(
     }
 }
 
-/// Decides what becomes of the old object of a replace that something goes on using. A replace that
-/// creates first leaves it beside the new one; one that deletes first is refused.
+/// Decides about the old object of a replace that another object still uses. A replace that creates first
+/// leaves the old object beside the new one; one that deletes first is refused.
 pub(in crate::plan) fn keep_old_objects(
     input: &PlanInput<'_>,
     used: &UsedObjects,

@@ -1,8 +1,8 @@
 //! The walk over the blocks in dependency order: evaluates and decides each instance.
 //!
-//! Evaluating and deciding go together, because a decision feeds later evaluations: the id of an
-//! object that is replaced is unknown to everything after it. Instances of one wave need nothing of
-//! one another, so they are decided in any order, and at once.
+//! An instance is evaluated and decided at the same time, because a decision changes later evaluations: the
+//! id of an object that is replaced is unknown to every instance after it. Instances of one wave do not
+//! depend on one another, so they are decided in any order, and in parallel.
 
 use crate::config::{DataConfig, ResourceConfig};
 use crate::graph::Declared;
@@ -19,14 +19,14 @@ use crate::plan::limits::{self, INSTANCES_MAX};
 use crate::plan::look_up::{LookedUp, look_up};
 use crate::work::{self, InTurn, Workers};
 
-/// Instances that one worker decides before it asks for more.
+/// The number of instances that one worker decides before it asks for more.
 const PART: usize = 128;
 
-/// Instances that are decided, about, before their outcomes are taken over: more would need much
-/// memory.
+/// The approximate number of instances that are decided before their outcomes are taken over. More would need
+/// much memory.
 const OPEN_MAX: usize = 8_192;
 
-/// The walk under way.
+/// The state of a walk.
 struct Walk<'c, 'a> {
     context: &'c Context<'a>,
     evaluation: Evaluation<'a>,
@@ -77,7 +77,7 @@ impl<'a> Walk<'_, 'a> {
                     self.found.diagnostics.push(diagnostics::too_many_instances(resource));
                     return;
                 }
-                // Growing step by step would copy a large list often.
+                // A list that grows step by step would be copied often.
                 self.decisions.drafts.reserve(instances.len());
                 open.extend(instances.into_iter().map(|instance| (resource, instance)));
                 if open.len() >= OPEN_MAX && !self.decide(&mut open, workers) {
@@ -90,7 +90,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// Looks up the objects of a data block. Returns their number.
+    /// Looks up the objects of a data block. Returns the number of its instances.
     fn look_up(&mut self, data: &'a DataConfig) -> usize {
         let scope = self.context.scope(&self.evaluation);
         let block = (&data.block, data.for_each.as_ref());
@@ -123,8 +123,8 @@ impl<'a> Walk<'_, 'a> {
         expanded.unwrap_or_default()
     }
 
-    /// Decides instances that need nothing of one another. Returns false where the plan would hold
-    /// too much.
+    /// Decides instances that do not depend on one another. Returns false if the plan would hold too many
+    /// values.
     fn decide(&mut self, open: &mut Vec<Open<'a>>, workers: &dyn Workers) -> bool {
         let outcomes = self.outcomes(open, workers);
         if self.evaluation.planned.spent.is_over() {
@@ -166,7 +166,7 @@ impl<'a> Walk<'_, 'a> {
             decisions.changing.note(&draft);
             decisions.drafts.push(draft);
         }
-        // Whether it was decided matters only for what the state has.
+        // The set of decided addresses matters only for addresses in the state.
         if is_enabled && !self.context.input.snapshot.entries.is_empty() {
             decisions.handled.insert(address);
         }

@@ -7,7 +7,7 @@ use crate::config::MoveConfig;
 use crate::diagnostics::{Diagnostic, Diagnostics, Span};
 use crate::plan::ProposedMove;
 
-/// A chain of moves without an end.
+/// Returns the error about a chain of moves without an end.
 pub(in crate::plan) fn endless_move(address: &Address, config: &MoveConfig) -> Diagnostic {
     Diagnostic::error(format!("the moves of {address} never end"))
         .at(config.to)
@@ -16,7 +16,7 @@ pub(in crate::plan) fn endless_move(address: &Address, config: &MoveConfig) -> D
         .help("write a `to` that no `from` fits")
 }
 
-/// Two objects that would get one address.
+/// Returns the error about two objects that would get one address.
 pub(in crate::plan) fn moves_meet(
     first: &Address,
     second: &Address,
@@ -31,7 +31,7 @@ pub(in crate::plan) fn moves_meet(
         .help("give each object an address of its own, or remove the block that is done")
 }
 
-/// A move to an address that has an object.
+/// Returns the error about a move to an address that has an object.
 pub(in crate::plan) fn move_is_taken(
     from: &Address,
     to: &Address,
@@ -47,7 +47,7 @@ pub(in crate::plan) fn move_is_taken(
         ))
 }
 
-/// A move away from an instance that the spec wants.
+/// Returns the error about a move away from an instance that the spec wants.
 pub(in crate::plan) fn moved_and_wanted(from: &Address, at: Span) -> Diagnostic {
     Diagnostic::error(format!("{from} is moved, and still in the spec"))
         .at(at)
@@ -56,7 +56,7 @@ pub(in crate::plan) fn moved_and_wanted(from: &Address, at: Span) -> Diagnostic 
         .help("take it out of `for_each`, or remove this block if its move is done")
 }
 
-/// A move to an instance that the spec does not have.
+/// Returns the error about a move to an instance that the spec does not have.
 pub(in crate::plan) fn move_to_no_instance(to: &Address, at: Span) -> Diagnostic {
     Diagnostic::error(format!("something is moved to {to}, which the spec does not have"))
         .at(at)
@@ -65,7 +65,7 @@ pub(in crate::plan) fn move_to_no_instance(to: &Address, at: Span) -> Diagnostic
         .help("write one of its keys, or add this one to `for_each`")
 }
 
-/// Moves that the spec may mean, each a note; the first ones of many.
+/// Returns a note for each move that the spec may mean; if there are many, only for the first ones.
 pub(in crate::plan) fn proposed_moves(moves: &[ProposedMove]) -> Diagnostics {
     const NAMED_MAX: usize = 10;
     let help = "`plumb plan --write-moves` writes the `[[moved]]` block, and the object stays";
@@ -85,7 +85,7 @@ pub(in crate::plan) fn proposed_moves(moves: &[ProposedMove]) -> Diagnostics {
     notes
 }
 
-/// An object that would be let go while an earlier run has begun to delete it.
+/// Returns the error about an object that would be let go although an earlier run has begun to delete it.
 pub(in crate::plan) fn drained_is_removed(
     address: &Address,
     drained: &BTreeSet<Name>,
@@ -100,7 +100,7 @@ pub(in crate::plan) fn drained_is_removed(
         .help("write `destroy = true`, and the delete goes on")
 }
 
-/// A removal of an instance that the spec wants.
+/// Returns the error about a removal of an instance that the spec wants.
 pub(in crate::plan) fn removed_and_wanted(from: &Address, at: Span) -> Diagnostic {
     Diagnostic::error(format!("{from} is removed, and still in the spec"))
         .at(at)

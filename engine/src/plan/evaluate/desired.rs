@@ -18,33 +18,33 @@ use crate::schema::{Attribute, Identity, Presence};
 use crate::sorted::Set;
 use crate::value::{Attributes, Datum, Path, Paths, Value};
 
-/// What the spec says about one instance.
+/// The attributes that the spec wants for one instance, with their secrets and dependencies.
 #[derive(Clone, Debug, Default)]
 pub(in crate::plan) struct Wanted {
     /// The managed attributes, in clear, in the schema's types.
     pub(in crate::plan) attributes: Attributes,
-    /// Their sensitive places, and the schema's.
+    /// The sensitive places of the attributes, by the spec and by the schema.
     pub(in crate::plan) sensitive: Paths,
-    /// How apply computes the sensitive ones again.
+    /// The expressions by which apply computes the sensitive attributes again, by attribute.
     pub(in crate::plan) secrets: BTreeMap<Name, Expr>,
-    /// What those of them are made of that cannot be computed now.
+    /// The inputs of the sensitive attributes that cannot be computed now, by attribute.
     pub(in crate::plan) secret_inputs: BTreeMap<Name, SecretInputs>,
-    /// The resources that they were computed from, and those of `depends_on`.
+    /// The resources that the attributes were computed from, and those of `depends_on`.
     pub(in crate::plan) dependencies: Set<Address>,
-    /// The resources that attributes were computed from whose changes are ignored: an object that
-    /// exists is not made from those.
+    /// The resources that attributes with ignored changes were computed from, by attribute: an object that
+    /// exists does not depend on them.
     pub(in crate::plan) ignored: BTreeMap<Name, Set<Address>>,
 }
 
-/// One instance of a block before its attributes are looked at.
+/// One instance of a block, before its attributes are evaluated.
 pub(in crate::plan) struct Instance<'a> {
-    /// Its address.
+    /// The address of the instance.
     pub(in crate::plan) address: Address,
-    /// Its `each`.
+    /// The `each` of the instance; none if the block has no `for_each`.
     pub(in crate::plan) each: Option<Each<'a>>,
 }
 
-/// Returns the instances of a resource by key; none when `for_each` is wrong, which is then said.
+/// Returns the instances of a resource by key; none if `for_each` is wrong, which a diagnostic then says.
 pub(in crate::plan) fn expand<'a>(
     resource: &'a ResourceConfig,
     scope: &SpecScope<'_>,
@@ -53,7 +53,8 @@ pub(in crate::plan) fn expand<'a>(
     expand_block((&resource.block, resource.for_each.as_ref()), scope, diagnostics)
 }
 
-/// The same for a block with this `for_each`.
+/// Returns the instances of a block with this `for_each`; none if `for_each` is wrong, which a diagnostic
+/// then says.
 pub(in crate::plan) fn expand_block<'a>(
     (block, for_each): (&Block, Option<&'a SpecExpr>),
     scope: &SpecScope<'_>,
@@ -88,7 +89,7 @@ pub(in crate::plan) fn expand_block<'a>(
     Some(keys.into_iter().map(instance).collect())
 }
 
-/// Evaluates an expression of a resource, or says what is wrong with it.
+/// Evaluates an expression of a resource; returns none if it fails, which a diagnostic then says.
 pub(in crate::plan) fn evaluate_spec(
     item: &SpecExpr,
     scope: &SpecScope<'_>,
@@ -104,8 +105,9 @@ pub(in crate::plan) fn evaluate_spec(
     }
 }
 
-/// Evaluates a yes-or-no of `lifecycle`; none when it is absent or wrong. It is no secret: a plan
-/// shows what follows from it, so conditions over one would show it bit by bit.
+/// Evaluates a boolean of `lifecycle`; returns none if it is absent or wrong. The boolean must not be
+/// sensitive: the plan shows its effects, so a series of conditions over a secret would reveal the secret bit
+/// by bit.
 pub(in crate::plan) fn flag(
     item: Option<&SpecExpr>,
     word: &'static str,
@@ -132,7 +134,8 @@ pub(in crate::plan) fn flag(
     }
 }
 
-/// Evaluates the attributes of an instance; none when one of them is wrong, which is then said.
+/// Evaluates the attributes of an instance; returns none if one of them is wrong, which a diagnostic then
+/// says.
 pub(in crate::plan) fn wanted(
     resource: &ResourceConfig,
     address: &Address,
@@ -177,7 +180,7 @@ pub(in crate::plan) fn wanted(
     let secrets = wanted.secrets.values().map(limits::weight_of_expression);
     scope.spend(limits::weight_of(&wanted.attributes) + secrets.sum::<usize>());
     wanted.dependencies.extend(dependencies(resource, scope));
-    // Never the instance itself.
+    // An instance never depends on itself.
     wanted.dependencies.remove(address);
     wanted.ignored.values_mut().for_each(|touched| {
         touched.remove(address);
@@ -186,17 +189,18 @@ pub(in crate::plan) fn wanted(
 }
 
 impl Wanted {
-    /// All resources that the spec refers to, also where changes are ignored.
+    /// Returns all resources that the spec refers to, including those of attributes with ignored changes.
     pub(in crate::plan) fn referred(&self) -> impl Iterator<Item = &Address> {
         self.dependencies.iter().chain(self.ignored.values().flatten())
     }
 
-    /// Adds to what an instance is computed from, but for itself.
+    /// Adds dependencies of an instance, except the instance itself.
     pub(in crate::plan) fn depends_on(&mut self, address: &Address, others: &Set<Address>) {
         self.dependencies.extend(others.iter().filter(|other| *other != address).cloned());
     }
 
-    /// Tells what was looked at for an attribute apart from the rest, where its changes are ignored.
+    /// Records the resources that an attribute was computed from: in `ignored` if its changes are ignored,
+    /// else in `dependencies`.
     fn note_touched(
         &mut self,
         name: Option<&Name>,
@@ -215,7 +219,8 @@ impl Wanted {
         }
     }
 
-    /// A secret is kept with how apply computes it again: a plan cannot hold it.
+    /// Adds an attribute. For a secret, also adds the expression by which apply computes it again: a plan
+    /// cannot hold the secret itself.
     fn put(
         &mut self,
         name: &Name,
@@ -245,8 +250,8 @@ impl Wanted {
     }
 }
 
-/// What the spec gives for an attribute. A null counts as nothing given; another word for it, such as ""
-/// for an id, says that there is to be none.
+/// The value that the spec gives for an attribute. A null counts as absent; another word for null, such as ""
+/// for an id, is a value: it says that the attribute is to have none.
 enum Given {
     Value(Datum),
     Absent,
@@ -307,11 +312,12 @@ fn given(
     if wrong { Given::Wrong } else { Given::Value(datum) }
 }
 
-/// What was looked at, and what `depends_on` names.
+/// Returns the resources that were looked at, with those that `depends_on` names.
 fn dependencies(resource: &ResourceConfig, scope: &SpecScope<'_>) -> Set<Address> {
     use crate::expression::evaluate::Scope as _;
     for (target, _) in &resource.depends_on {
-        // Looking is enough: the scope remembers it. What is not there was said by the resolution.
+        // Looking is enough: the scope remembers the resource. The resolution has already reported one that
+        // does not exist.
         let _seen = scope.resource(&target.block, target.key.as_deref());
     }
     trigger_references::touch(resource, scope);

@@ -1,10 +1,11 @@
-//! What each entry of a `for_each` is made of.
+//! The resources that each entry of a `for_each` is made of.
 //!
-//! An instance that uses `each.value` depends on what that entry was made of, and on nothing that the entries
-//! beside it were made of: with all of them, ten thousand instances over ten thousand objects would be a hundred
-//! million dependencies. So the entries of an expression are computed once more, one by one, and what each of
-//! them looks at is noted. Where an expression has no such entries, or they cannot be told apart, there is
-//! no answer here, and whoever asks takes all that the expression looked at for each.
+//! An instance that uses `each.value` depends on the resources that its own entry was made of, but not on
+//! those of the other entries: with all of them, ten thousand instances over ten thousand objects would have
+//! a hundred million dependencies. So this module computes the entries of the expression once more, one by
+//! one, and notes the resources that each entry looks at. If an expression has no such entries, or they
+//! cannot be separated, there is no answer here, and the caller takes all resources that the expression
+//! looked at for each instance.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,18 +21,19 @@ use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
 #[derive(Default)]
 pub(in crate::plan) struct Origins(BTreeMap<Name, Set<Address>>);
 
-/// How many locals, walks and calls are followed for one expression: one may name another many times over, and that
-/// another one.
+/// The number of locals, walks and calls that are followed for one expression: one local may name another
+/// many times, and that one a third.
 const FOLLOWED_MAX: usize = 64;
 
 impl Origins {
-    /// Those of an expression that was computed before, if its entries can be told apart.
+    /// Returns the origins of an expression that was evaluated before; none if its entries cannot be
+    /// separated.
     pub(in crate::plan) fn of(expr: &Expr, scope: &SpecScope<'_>) -> Option<Self> {
         let mut left = FOLLOWED_MAX;
         Self::below(expr, scope, &mut left)
     }
 
-    /// Those of one entry, to be told once.
+    /// Removes and returns the resources of one entry.
     pub(in crate::plan) fn take(&mut self, key: &str) -> Option<Set<Address>> {
         self.0.remove(key)
     }
@@ -68,7 +70,8 @@ impl Origins {
         Some(origins)
     }
 
-    /// Functions that keep the keys of what they are given.
+    /// Returns the origins of a call of a function that keeps the keys of its arguments; none for other
+    /// functions.
     fn of_call(call: &Call, scope: &SpecScope<'_>, left: &mut usize) -> Option<Self> {
         if !matches!(&*call.name, "keys" | "toset" | "merge") {
             return None;
@@ -82,7 +85,7 @@ impl Origins {
         Some(origins)
     }
 
-    /// Each item is walked by itself.
+    /// Returns the origins of a `for` expression, which is evaluated for each item by itself.
     fn of_walk(walk: &For, scope: &SpecScope<'_>, left: &mut usize) -> Option<Self> {
         let own = scope.apart();
         let collection = evaluate::evaluate(&walk.collection, &own).ok()?;
@@ -115,7 +118,7 @@ impl Origins {
     }
 }
 
-/// The keys that a map, or a list of strings, has as a `for_each`.
+/// Returns the keys that a map, or a list of strings, has as a `for_each`.
 fn keys(value: &Value) -> Option<Vec<&Name>> {
     match value {
         Value::Map(entries) => Some(entries.keys().collect()),
@@ -131,7 +134,8 @@ fn text(item: &Value) -> Option<&Name> {
     }
 }
 
-/// The items of a collection, each as a collection of its own, and the key that it has in a `for_each`.
+/// Returns the items of a collection, each as a collection of its own, with the key that the item has in a
+/// `for_each`.
 fn items(collection: &Datum, walk: &For) -> Option<Vec<(Option<Name>, Datum)>> {
     let alone = |value, path, inside| {
         let mut sensitive = Paths::none();
@@ -153,7 +157,7 @@ fn items(collection: &Datum, walk: &For) -> Option<Vec<(Option<Name>, Datum)>> {
     };
     match &collection.value {
         Value::Map(entries) => Some(entries.iter().map(entry).collect()),
-        // By itself an item would have another index.
+        // In a list of its own, an item would have another index.
         Value::List(items) if walk.key_variable.is_none() => {
             Some(items.iter().enumerate().map(item).collect())
         }
@@ -162,13 +166,13 @@ fn items(collection: &Datum, walk: &For) -> Option<Vec<(Option<Name>, Datum)>> {
     }
 }
 
-/// What a walk over one item sees: the item, and all that the walk sees.
+/// The scope of a walk over one item: the item, and everything that the whole walk sees.
 struct ItemScope<'a> {
     around: SpecScope<'a>,
     item: Datum,
 }
 
-/// What the item is called. No variable of a walk can be called so.
+/// The name of the variable that holds the item. No variable of a walk can have this name.
 const ITEM: &str = "";
 
 impl Scope for ItemScope<'_> {

@@ -1,7 +1,7 @@
 //! Evaluation for instances that go: their `each`, and the flags of their `lifecycle`.
 //!
-//! Flags are read as for an instance that stays. One that cannot be read is an error, which refuses
-//! the plan: nothing is deleted because a protection could not be understood.
+//! Flags are read as for an instance that stays. A flag that cannot be read is an error, which refuses the
+//! plan, so that no object is deleted because its protection could not be read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,20 +19,21 @@ use crate::sorted::Set;
 use crate::types::Type;
 use crate::value::{Datum, Value};
 
-/// Evaluates instances that go. It keeps the values of the block that it was asked about last: the
-/// state lists the instances of a block one after the other.
+/// Evaluates instances that go. Keeps the values of the block that it was asked about last: the state lists
+/// the instances of a block one after the other.
 pub(in crate::plan) struct GoneInstances<'r, 'a> {
     pub(in crate::plan) context: &'r Context<'a>,
     pub(in crate::plan) evaluation: &'r Evaluation<'a>,
     source: Option<(&'a Block, Arc<EachSource<'a>>)>,
-    /// The values by key; none where `for_each` cannot be evaluated.
+    /// The block asked about last, with its values by key; none instead of the values if `for_each` cannot be
+    /// evaluated.
     values: Option<(Block, Option<BTreeMap<Name, Valued>>)>,
 }
 
-/// `each.value` of an entry, and the resources that it may come from.
+/// The `each.value` of an entry, and the resources that it may come from.
 type Valued = (Datum, Arc<Set<Address>>);
 
-/// The flag reads `each`, and the instance has none in the spec as it is.
+/// An error: the flag reads `each`, and the spec has no entry for the instance any more.
 struct NoEach;
 
 impl<'r, 'a> GoneInstances<'r, 'a> {
@@ -40,8 +41,8 @@ impl<'r, 'a> GoneInstances<'r, 'a> {
         Self { context, evaluation, source: None, values: None }
     }
 
-    /// Reads a flag of a block's `lifecycle` for one of its instances; one that the spec does not
-    /// give is false, and none is one that cannot be read, which is then an error.
+    /// Reads a flag of a block's `lifecycle` for one of its instances. A flag that the spec does not give is
+    /// false. If it cannot be read, reports that and returns none.
     pub(in crate::plan) fn flag(
         &mut self,
         address: &Address,
@@ -60,7 +61,7 @@ impl<'r, 'a> GoneInstances<'r, 'a> {
         let mut said = Diagnostics::new();
         let value = desired::flag(Some(item), word, &scope, address, &mut said);
         if value.is_none() && gone {
-            // The reader needs to know that the key is gone, not that its value is unknown.
+            // The user needs to know that the key is gone; that its value is unknown would not help.
             found.push(diagnostics::flag_of_gone_key(item.span, word, address));
         } else {
             found.extend(said);
@@ -68,8 +69,8 @@ impl<'r, 'a> GoneInstances<'r, 'a> {
         value
     }
 
-    /// Returns `each` of an instance as the spec has it now; with an unknown value where the key is
-    /// gone, because the flag may follow without it.
+    /// Returns `each` of an instance as the spec has it now. If the key is gone, the value is unknown,
+    /// because the flag may not depend on it.
     fn each(
         &mut self,
         address: &Address,
@@ -104,7 +105,7 @@ impl<'r, 'a> GoneInstances<'r, 'a> {
     fn value(&mut self, address: &Address, config: &ResourceConfig, key: &Name) -> Option<Valued> {
         if self.values.as_ref().is_none_or(|(block, _)| *block != address.block) {
             let scope = self.context.scope(self.evaluation);
-            // Outside a destroy the walk reports what is wrong with it; in one, the flag does.
+            // Outside a destroy the walk reports errors in the resource; in a destroy the flag reports them.
             let instances = desired::expand(config, &scope, &mut Diagnostics::new());
             let values = instances.map(|instances| {
                 let each = instances.into_iter().filter_map(|instance| instance.each);

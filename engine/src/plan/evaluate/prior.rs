@@ -1,4 +1,4 @@
-//! Prior objects as expressions see them: for a destroy, which decides nothing from the spec.
+//! The objects of the state as expressions see them, for a destroy, which decides nothing from the spec.
 
 use crate::config::{DataConfig, ResourceConfig, SpecExpr};
 use crate::diagnostics::Diagnostics;
@@ -13,8 +13,8 @@ use crate::plan::facts::prior;
 use crate::plan::look_up;
 use crate::value::{Datum, Path, Value};
 
-/// Plans every resource as the state has it, so that in a destroy, which decides nothing from the
-/// spec, the flags still see what they refer to.
+/// Plans every resource with the attributes that the state has. A destroy decides nothing from the spec, but
+/// its flags need the objects that they refer to.
 pub(in crate::plan) fn objects<'a>(context: &Context<'a>) -> Evaluation<'a> {
     let mut evaluation = Evaluation::default();
     let resources = &context.input.config.resources;
@@ -32,7 +32,7 @@ pub(in crate::plan) fn objects<'a>(context: &Context<'a>) -> Evaluation<'a> {
             }
         };
         let scope = context.scope(&evaluation);
-        // What is wrong with a resource does not keep it from being destroyed.
+        // An error in a resource does not prevent its destruction.
         let instances = desired::expand(resource, &scope, &mut Diagnostics::new());
         if resource.for_each.is_some() {
             evaluation.planned.declare_many(&resource.block);
@@ -45,7 +45,7 @@ pub(in crate::plan) fn objects<'a>(context: &Context<'a>) -> Evaluation<'a> {
     evaluation
 }
 
-/// Nothing is looked up for a destroy: what flags ask of data is not known.
+/// Declares the instances of a data block as unknown: a destroy looks nothing up.
 fn declare_data<'a>(context: &Context<'a>, evaluation: &mut Evaluation<'a>, data: &'a DataConfig) {
     let scope = context.scope(evaluation);
     let block = (&data.block, data.for_each.as_ref());

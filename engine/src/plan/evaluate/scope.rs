@@ -1,5 +1,5 @@
-//! What an expression of a resource may see while planning: variables, locals, `each`, and the
-//! planned objects of the resources before it.
+//! The scope of a resource's expressions while planning: variables, locals, `each`, and the planned objects
+//! of the resources before it.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,12 +23,13 @@ use crate::value::{Attributes, Datum, Path, Paths, Value};
 /// The planned objects so far, by block.
 #[derive(Default)]
 pub(in crate::plan) struct Planned<'a> {
-    /// What they and the locals take.
+    /// The number of values that the planned objects and the locals hold, counted against the limit of a
+    /// plan.
     pub(in crate::plan) spent: Spent,
-    /// Their secrets that no run has in clear.
+    /// The secrets of the planned objects that no run has in clear.
     pub(in crate::plan) unavailable: UnavailableSecrets,
     blocks: FxHashMap<&'a Block, Instances>,
-    /// The resources that each look-up comes from.
+    /// The resources that each look-up depends on, by the address of the look-up.
     looked_up: BTreeMap<Address, Set<Address>>,
 }
 
@@ -36,12 +37,13 @@ pub(in crate::plan) struct Planned<'a> {
 enum Instances {
     /// A block without `for_each`: its object, or null.
     One(Datum),
-    /// A block with `for_each`: an object for each key; those of disabled ones are null.
+    /// A block with `for_each`: an object for each key; the object of a disabled instance is null.
     Many(BTreeMap<Name, Datum>),
 }
 
 impl<'a> Planned<'a> {
-    /// Makes room for some blocks more: growing step by step would look at each of them often.
+    /// Makes room for `blocks` more blocks: a map that grows step by step would move each of its entries
+    /// often.
     pub(in crate::plan) fn reserve(&mut self, blocks: usize) {
         self.blocks.reserve(blocks);
     }
@@ -60,7 +62,7 @@ impl<'a> Planned<'a> {
         }
     }
 
-    /// The keys of a block with `for_each`.
+    /// Returns the keys of a block with `for_each`; none for a block without one.
     pub(in crate::plan) fn keys(&self, block: &Block) -> Option<impl Iterator<Item = &Name>> {
         match self.blocks.get(block)? {
             Instances::Many(objects) => Some(objects.keys()),
@@ -68,7 +70,8 @@ impl<'a> Planned<'a> {
         }
     }
 
-    /// Adds what the look-up of an instance of a data block comes from: who refers to it depends on that.
+    /// Adds the resources that the look-up of an instance of a data block depends on: a resource that refers
+    /// to the look-up depends on them.
     pub(in crate::plan) fn add_origin(&mut self, address: Address, touched: Set<Address>) {
         self.looked_up.insert(address, touched);
     }
@@ -95,7 +98,7 @@ pub(in crate::plan) fn object(attributes: impl Into<Arc<Attributes>>, sensitive:
     Datum { value: Value::Map(attributes.into()), sensitive }
 }
 
-/// The scope of one spec. It remembers which resources were looked at.
+/// The scope of one spec. It remembers the resources that expressions looked at.
 pub(in crate::plan) struct SpecScope<'a> {
     config: &'a Config,
     planned: &'a Planned<'a>,
@@ -110,7 +113,7 @@ pub(in crate::plan) struct Each<'a> {
     pub(in crate::plan) key: Name,
     /// `each.value`.
     pub(in crate::plan) value: Datum,
-    /// What its block's instances are made for.
+    /// The `for_each` that the instances of the block are made from.
     pub(in crate::plan) source: Arc<EachSource<'a>>,
     /// The resources that `each.value` may come from.
     pub(in crate::plan) touched: Arc<Set<Address>>,
@@ -119,7 +122,8 @@ pub(in crate::plan) struct Each<'a> {
 /// The expression of a `for_each`, for residuals of sensitive values.
 pub(in crate::plan) struct EachSource<'a> {
     expr: &'a Expr,
-    /// What stands for it in a residual: it is found when it is first asked for, once for all instances.
+    /// The expression that stands for the `for_each` in a residual, or the reason that there is none.
+    /// Computed when it is first asked for, once for all instances.
     residual: OnceLock<LocalSource>,
 }
 
@@ -135,25 +139,26 @@ impl<'a> EachSource<'a> {
     }
 }
 
-/// What came of the locals that were computed. Who computes one that another is computing meanwhile
-/// gets the same.
+/// The results of the locals that were computed. If two threads compute the same local at once, both get the
+/// same result.
 #[derive(Default)]
 pub(in crate::plan) struct LocalCache {
     values: Mutex<BTreeMap<Name, Local>>,
     sources: Mutex<BTreeMap<Name, LocalSource>>,
 }
 
-/// A local with the resources it looked at, or why it cannot be computed.
+/// The value of a local with the resources that the local looked at, or the reason that it cannot be
+/// computed.
 type Local = Result<(Datum, Set<Address>), Broken>;
 
-/// Why a local cannot be computed, and whether a secret may be why.
+/// The reason that a local cannot be computed, with a mark if that reason may depend on a secret.
 #[derive(Clone)]
 pub(in crate::plan) struct Broken {
     message: String,
     over_secret: bool,
 }
 
-/// What stands for a local, or a `for_each`, in a residual, or why nothing can.
+/// The expression that stands for a local, or a `for_each`, in a residual, or the reason that there is none.
 type LocalSource = Result<Arc<Expr>, String>;
 
 impl LocalCache {
@@ -167,7 +172,7 @@ impl LocalCache {
 }
 
 impl<'a> SpecScope<'a> {
-    /// The scope outside any instance.
+    /// Returns the scope outside any instance.
     pub(in crate::plan) fn new(
         config: &'a Config,
         planned: &'a Planned<'a>,
@@ -176,34 +181,34 @@ impl<'a> SpecScope<'a> {
         Self { config, planned, locals, each: None, touched: RefCell::default() }
     }
 
-    /// With `each` of an instance.
+    /// Returns the scope with the `each` of an instance.
     #[must_use]
     pub(in crate::plan) fn with_each(mut self, each: Option<&'a Each<'a>>) -> Self {
         self.each = each;
         self
     }
 
-    /// The resources that were looked at so far, to be told once.
+    /// Returns the resources that were looked at since the last call, and forgets them.
     pub(in crate::plan) fn touched(&self) -> Set<Address> {
         self.touched.take().into_iter().collect()
     }
 
-    /// The same outside any instance, where nothing was looked at yet.
+    /// Returns the same scope outside any instance, with no resource looked at yet.
     pub(in crate::plan) fn apart(&self) -> SpecScope<'a> {
         SpecScope::new(self.config, self.planned, self.locals)
     }
 
-    /// What a local is computed from.
+    /// Returns the expression that a local is computed from; none if there is no such local.
     pub(in crate::plan) fn local_expression(&self, name: &Name) -> Option<&'a Expr> {
         self.config.locals.get(name).map(|local| &local.value.expr)
     }
 
-    /// The keys of a block with `for_each`.
+    /// Returns the keys of a block with `for_each`; none for a block without one.
     pub(in crate::plan) fn keys(&self, block: &Block) -> Option<impl Iterator<Item = &'a Name>> {
         self.planned.keys(block)
     }
 
-    /// Accounts for values that were evaluated.
+    /// Adds the number of values that were evaluated to what the plan has spent.
     pub(in crate::plan) fn spend(&self, values: usize) {
         self.planned.spent.add(values);
     }
@@ -222,14 +227,14 @@ impl<'a> SpecScope<'a> {
         Ok(datum)
     }
 
-    /// Computes what a local refers to before the local, so that a long chain of locals needs no deep
-    /// stack. Locals are acyclic: the spec's resolution proved it.
+    /// Computes the locals that a local refers to before the local itself, so that a long chain of locals
+    /// needs no deep stack. Locals are acyclic: the spec's resolution proved it.
     fn computed_local(&self, name: &Name) -> Local {
         let broken = |message| Broken { message, over_secret: false };
         let mut last = Err(broken(format!("there is no local `{name}`")));
         let is_known = |name: &Name| self.locals.values().contains_key(name);
         for (name, local) in self.locals_before(name, &is_known) {
-            // A scope of its own, so that what the local looks at is known by itself.
+            // This scope serves one local, so it records only the resources that this local looks at.
             let own = self.apart();
             if self.planned.spent.is_over() {
                 return Err(broken("the plan would hold too many values".to_owned()));
@@ -249,8 +254,9 @@ impl<'a> SpecScope<'a> {
         last
     }
 
-    /// What a local was computed from, with what it refers to filled in. Each local's is found once,
-    /// after those that it refers to: in a chain each one's holds that of all before it.
+    /// Returns the expression of a local, with the expressions of the locals that it refers to filled in.
+    /// Each is computed once, after those that it refers to: in a chain, the expression of a local contains
+    /// those of all locals before it.
     fn local_source(&self, name: &Name) -> LocalSource {
         if let Some(known) = self.locals.sources().get(name) {
             return known.clone();
@@ -267,8 +273,8 @@ impl<'a> SpecScope<'a> {
         last
     }
 
-    /// The locals that one needs and that are not known yet, those first that others need; at the end
-    /// itself.
+    /// Returns the locals that `last` needs and that are not known yet, each after those that it needs
+    /// itself; `last` comes at the end.
     fn locals_before(
         &self,
         last: &Name,
@@ -299,7 +305,7 @@ impl<'a> SpecScope<'a> {
             touched.extend(origin.into_iter().flatten().cloned());
             return;
         }
-        // A loop looks at the same few again and again.
+        // A loop looks at the same few resources again and again.
         if !touched.iter().rev().take(8).any(|seen| *seen == address) {
             touched.push(address);
         }
@@ -398,7 +404,7 @@ fn no_key(block: &Block, key: &str, objects: &BTreeMap<Name, Datum>) -> String {
     }
 }
 
-/// The scope of a rule: `old`, `new`, `action`, and `plan` once all is decided.
+/// The scope of a rule: `old`, `new`, `action`, and `plan` once all changes are decided.
 pub(in crate::plan) struct RuleScope<'a> {
     /// The live object, null on create.
     pub(in crate::plan) old: &'a Datum,
@@ -425,7 +431,7 @@ impl Scope for RuleScope<'_> {
         word.cloned().ok_or_else(|| "a rule sees `old`, `new`, `action` and `plan`".to_owned())
     }
 
-    /// What an object of the plan refers to stands in what is not known of it.
+    /// Returns an unknown value for a resource that an unknown value in the `plan` of a policy refers to.
     fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String> {
         if self.plan.is_none() {
             return Err(format!("a rule sees no resource, so not `{block}`"));

@@ -1,9 +1,9 @@
 //! The inputs of a secret attribute that no later run can compute again.
 //!
-//! A text that holds a secret which an API gave (`"p-${db.x.token}"`) is known in the run that makes it, and
-//! never after. The state keeps a fingerprint of the value that was sent, and one of its inputs: the expression as
-//! far as it can be computed, with the values that it refers to. A later plan with the same inputs changes nothing.
-//! The second fingerprint covers the value, too, so equal inputs never stand for another live value.
+//! A text that contains a secret from an API (`"p-${db.x.token}"`) is known only in the run that makes it.
+//! The state keeps a fingerprint of the value that was sent, and one of its inputs: the expression as far as
+//! it can be computed, with the values that it refers to. A later plan with the same inputs changes nothing.
+//! The second fingerprint includes the value, so equal inputs never match another live value.
 
 use crate::digest::{Fingerprint, SealKey, canonical};
 use crate::expression::evaluate::{Scope, evaluate, residual};
@@ -11,7 +11,7 @@ use crate::expression::{Expr, Kind, Root, visit};
 use crate::stored::seal;
 use crate::value::{Paths, Value};
 
-/// An expression with the values of what it refers to. Never stored: some may be in clear.
+/// An expression with the values that it refers to. Never stored: some may be in clear.
 #[derive(Clone, Debug)]
 pub struct SecretInputs {
     text: String,
@@ -19,9 +19,9 @@ pub struct SecretInputs {
 }
 
 impl SecretInputs {
-    /// The inputs of an expression in a scope where secrets are sealed, or known; none where something
-    /// that it refers to is not known, and where it refers to nothing. A reference counts by its value, under
-    /// whatever address.
+    /// Returns the inputs of an expression in a scope where secrets are sealed, or known. None if a value
+    /// that it refers to is unknown, or if it refers to nothing. A reference counts by its value, not by its
+    /// address.
     pub fn new(expr: &Expr, scope: &dyn Scope) -> Option<Self> {
         let mut expr = residual(expr, scope).ok()?;
         let mut values = Vec::new();
@@ -34,10 +34,10 @@ impl SecretInputs {
         (!values.is_empty()).then(|| Self { text: expr.to_string(), values })
     }
 
-    /// The fingerprint of the inputs and of their result, a value with its secrets sealed.
+    /// Returns the fingerprint of the inputs and of their result, a value with its secrets sealed.
     pub fn fingerprint(&self, result: &Value, key: &SealKey) -> Fingerprint {
         let mut parts = vec![Value::string(&*self.text), Value::string(canonical(result))];
-        // Who knows a secret, and who knows its fingerprint, say the same.
+        // A secret in clear and the same secret as a fingerprint count as equal.
         parts.extend(self.values.iter().map(|value| seal(value, &Paths::whole(), key)));
         Fingerprint::of(&Value::list(parts), key)
     }

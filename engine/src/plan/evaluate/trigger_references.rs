@@ -11,7 +11,7 @@ use crate::value::Value;
 /// dependencies: a replace comes after the changes that trigger it.
 pub(in crate::plan) fn touch(resource: &ResourceConfig, scope: &SpecScope<'_>) {
     for (address, _) in all(resource, scope) {
-        // What is not there was said by the resolution.
+        // The resolution has already reported a resource that does not exist.
         let _seen = scope.resource(&address.block, address.key.as_deref());
     }
 }
@@ -25,13 +25,13 @@ pub(in crate::plan) fn all(resource: &ResourceConfig, scope: &SpecScope<'_>) -> 
     triggers.iter().flat_map(|item| references(&item.expr, scope)).collect()
 }
 
-/// The resources, and attributes of them, that a trigger names: one reference or a list of them.
+/// Returns the resources, and attributes of them, that a trigger names: one reference or a list of them.
 fn references(expr: &Expr, scope: &SpecScope<'_>) -> Vec<Reference> {
     match &expr.kind {
         Kind::List(items) => items.iter().flat_map(|item| references(item, scope)).collect(),
         Kind::Attribute(base, name) => match instance(base, scope) {
             Some(address) => vec![(address, Some(name.clone()))],
-            // Deeper than an attribute: the attribute is what changes.
+            // The reference goes deeper than an attribute: the trigger watches the whole attribute.
             None => references(base, scope),
         },
         Kind::Index(base, _) if instance(expr, scope).is_none() => references(base, scope),

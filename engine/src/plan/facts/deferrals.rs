@@ -1,9 +1,8 @@
 //! Deferrals: objects that stay as they are although the spec may want something else.
 //!
-//! An object stays as it is when the plan leaves it out, when a call on it is in doubt, or when it
-//! ignores changes of the attribute that names what it uses. An object that it uses is not deleted,
-//! neither by a delete nor by the delete of a replace; and what stays for that reason uses objects
-//! itself.
+//! An object stays as it is when the plan leaves it out, when a call on it is in doubt, or when it ignores
+//! changes of the attribute that names an object that it uses. The used object is not deleted, neither by a
+//! delete nor by the delete of a replace. It stays then, and keeps the objects that it uses itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,15 +13,15 @@ use crate::plan::input::{PlanInput, Target};
 use crate::plan::{Reason, Staying, Use};
 use crate::state::{Object, ObjectId};
 
-/// The reason for which nothing is done about an instance.
+/// The reason that the plan does nothing about an instance.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::plan) enum Deferral {
-    /// A call on it, or on something that it depends on, is in doubt.
+    /// A call on the instance, or on one that it depends on, is in doubt.
     InDoubt,
-    /// The plan is not about it.
+    /// The plan does not cover the instance.
     LeftOut,
-    /// Something that stays as it is uses it. In a box: every draft has room for a deferral, and few
-    /// have this one.
+    /// Another object, which stays as it is, uses the instance's object. In a box: every draft has room for a
+    /// deferral, and few have this one.
     StillUsed(Box<Use>),
 }
 
@@ -41,16 +40,16 @@ impl Deferral {
     }
 }
 
-/// The objects of the state that something goes on using, each with its first user.
+/// The objects of the state that another object goes on using, each with its first user.
 #[derive(Default)]
 pub(in crate::plan) struct UsedObjects(BTreeMap<Address, BTreeMap<ObjectId, Use>>);
 
 impl UsedObjects {
-    /// Finds the objects that are in use whatever is decided: by objects that a call in doubt is
-    /// about or that refer to those, and by objects that the plan leaves out.
+    /// Finds the objects that stay in use, whatever is decided. Their users are objects that a call in doubt
+    /// is about, objects that refer to those, and objects that the plan leaves out.
     ///
-    /// Instances are not evaluated yet. So all that an object in doubt is made from counts as in
-    /// use, and a reference with a computed key is one to each instance.
+    /// Instances are not evaluated yet. So every object that an object in doubt is made from counts as used,
+    /// and a reference with a computed key counts for each instance.
     pub(in crate::plan) fn before_deciding(
         input: &PlanInput<'_>,
         is_left_out: &dyn Fn(&Address) -> bool,
@@ -68,15 +67,15 @@ impl UsedObjects {
         if !in_doubt.is_empty() {
             search.stay(input.snapshot.entries.keys().filter(is_in_doubt), Staying::InDoubt);
         }
-        // A replace decides for itself what becomes of an old object that is left out of the plan;
-        // one that was begun and put its old object aside cannot.
+        // A replace decides later about an old object that is left out of the plan. A replace that an earlier
+        // run began and that has put its old object aside cannot decide any more.
         if input.snapshot.entries.values().any(|entry| !entry.deposed.is_empty()) {
             search.left_out(is_left_out);
         }
         search.used
     }
 
-    /// Returns the user of an object, if something goes on using it.
+    /// Returns the user of an object; none if no object goes on using it.
     pub(in crate::plan) fn user(&self, address: &Address, object: &ObjectId) -> Option<&Use> {
         self.0.get(address)?.get(object)
     }
@@ -96,15 +95,15 @@ fn in_doubt(input: &PlanInput<'_>) -> BTreeSet<Target> {
     found
 }
 
-/// A search for objects in use, from the objects that stay as they are.
+/// A search for used objects. It starts at the objects that stay as they are.
 pub(in crate::plan) struct Search<'s, 'a> {
     input: &'s PlanInput<'a>,
     references: StateReferences<'a>,
     pub(in crate::plan) used: UsedObjects,
-    /// Objects that stay, and whose own references were not followed yet.
+    /// The objects that stay, and whose own references were not followed yet.
     open: Vec<(&'a Address, &'a Object, Staying)>,
-    /// Returns true if the plan changes the object of an address as the spec says, so that it lets
-    /// go of what it used.
+    /// A function that returns true if the plan changes the object of an address as the spec says, so that
+    /// the object lets go of those that it used.
     follows: &'s dyn Fn(&Address, Staying) -> bool,
 }
 
@@ -117,7 +116,7 @@ impl<'s, 'a> Search<'s, 'a> {
         Self { input, references, used: UsedObjects::default(), open: Vec::new(), follows }
     }
 
-    /// Marks what calls in doubt depend on: their objects may be there.
+    /// Marks the objects that calls in doubt depend on: the objects of those calls may exist.
     pub(in crate::plan) fn doubts(&mut self) {
         for pending in self.input.snapshot.pending.values() {
             for dependency in &pending.started.dependencies {
@@ -129,7 +128,7 @@ impl<'s, 'a> Search<'s, 'a> {
         self.follow();
     }
 
-    /// Marks what the objects of the state use that the plan leaves out.
+    /// Marks the objects that objects outside the plan use.
     pub(in crate::plan) fn left_out(&mut self, is_left_out: &dyn Fn(&Address) -> bool) {
         if !self.input.options.cover_all() {
             let entries = self.input.snapshot.entries.keys();
@@ -137,7 +136,7 @@ impl<'s, 'a> Search<'s, 'a> {
         }
     }
 
-    /// Marks what the objects of some addresses use.
+    /// Marks the objects that the objects of some addresses use.
     pub(in crate::plan) fn stay<'d>(
         &mut self,
         addresses: impl IntoIterator<Item = &'d Address>,

@@ -1,7 +1,7 @@
-//! Names that only one object of a type can have: the holder now, the holder after the plan, and
-//! those that may have one while a call is in doubt.
+//! Names that only one object of a type can have: the holder now, the holder after the plan, and the possible
+//! holders while a call is in doubt.
 //!
-//! Only names that are known are looked at; the API decides about the others.
+//! Only known names count; the API decides about the others.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::schema::TypeSchema;
 use crate::state::{Object, Snapshot};
 use crate::value::{Attributes, Value};
 
-/// A name, or an id, as a plan knows it: in clear, or by its fingerprint where it is a secret.
+/// A name, or an id, as a plan knows it: in clear, or by its fingerprint if it is a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::plan) enum Named<'a> {
     Clear(&'a str),
@@ -52,7 +52,7 @@ impl<'d> NameKey<'d> {
     }
 }
 
-/// The holders of one name, by the place of their draft.
+/// The holders of one name, each by the index of its draft.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::plan) struct Holders {
     /// The holder that gives the name up in this plan, by a delete or by another name.
@@ -111,8 +111,8 @@ impl<'d> NameTable<'d> {
     }
 }
 
-/// Returns true if the object that a draft finds no longer has its name in an attribute once the
-/// draft is done.
+/// Returns true if the object that a draft starts from no longer has its name in an attribute once the draft
+/// is done.
 fn gives_up(draft: &Draft, attribute: &Name) -> bool {
     let Change { action, before, after, .. } = &draft.change;
     let is_renamed = || named(before.as_deref(), attribute) != named(after.as_deref(), attribute);
@@ -156,9 +156,9 @@ pub(in crate::plan) fn has_an_unknown_name(draft: &Draft) -> bool {
     draft.schema.own_names().any(is_unknown)
 }
 
-/// Returns the name that keeps a new object from being made beside the old one: both would have it
-/// from the first phase on. Where the name is an id, the create would change the old object, which
-/// is then deleted.
+/// Returns the name that prevents the new object from being made beside the old one, because both would have
+/// it from the first phase on; none if there is none. If the name is an id, the create would change the old
+/// object, which would then be deleted.
 pub(in crate::plan) fn in_the_way<'a>(
     change: &Change,
     schema: &'a TypeSchema,
@@ -189,7 +189,7 @@ pub(in crate::plan) fn own<'a>(
     schema.own_names().filter_map(move |name| Some((name, named(object, name)?)))
 }
 
-/// Returns the name that an object has in an attribute, where it is known.
+/// Returns the name that an object has in an attribute; none if it is not known.
 pub(in crate::plan) fn named<'a>(
     object: Option<&'a Attributes>,
     attribute: &Name,
@@ -202,16 +202,16 @@ pub(in crate::plan) fn named<'a>(
     }
 }
 
-/// Names that no other object can take while a call is in doubt. A create may have given its name,
-/// or may give it still; the object of a delete may have its name still. Only the name tells whose
-/// such an object is, so nothing else takes it meanwhile.
+/// Names that no other object can take while a call is in doubt. A create may have given its name, or may
+/// give it still; the object of a delete may still have its name. Such an object can be recognised only by
+/// the name, so no other object takes the name meanwhile.
 pub(in crate::plan) struct NamesInDoubt<'a> {
     creates: Vec<&'a Started>,
-    /// The deletes, each with its object.
+    /// The deletes in doubt, each with its object.
     deletes: Vec<(&'a Started, &'a Object)>,
 }
 
-/// The holder of a name, as far as a call in doubt leaves it open.
+/// The address that may hold a name, because a call on it is in doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::plan) enum Holder<'a> {
     /// The address whose create is in doubt.
@@ -240,7 +240,7 @@ impl<'a> NamesInDoubt<'a> {
         self.creates.is_empty() && self.deletes.is_empty()
     }
 
-    /// Returns the holder of the name that an instance wants and that its object, if it has one,
+    /// Returns the possible holder of the name that an instance wants and that its own object, if it has one,
     /// does not have yet.
     pub(in crate::plan) fn holder(
         &self,
@@ -286,7 +286,7 @@ mod tests {
     use super::*;
     use crate::plan::facts::samples::{draft, named_type};
 
-    /// The places of a table's conflicts, and its handovers as `from>to`.
+    /// Returns the places of a table's conflicts, and its handovers as `from>to`.
     fn summary(drafts: &[Draft]) -> String {
         let table = NameTable::new(drafts);
         let conflicts = table.conflicts().map(|(key, after)| format!("{} {after:?}", key.name));

@@ -1,4 +1,4 @@
-//! What is live, as the state and a refresh know it together.
+//! The live objects, as the state and a refresh know them together.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ pub(in crate::plan) struct Live<'a> {
     pub(in crate::plan) object: &'a Object,
     /// The state's attributes, overlaid with what refresh saw; secrets sealed.
     pub(in crate::plan) attributes: Arc<Attributes>,
-    /// The state's attributes alone; the same where refresh did not look.
+    /// The state's attributes alone; the same as `attributes` if refresh did not look.
     pub(in crate::plan) stored: Arc<Attributes>,
 }
 
-/// Reads attributes back from the state, in the schema's types. What the schema no longer has is
-/// left out; what it has with another type is left as it is.
+/// Reads attributes back from the state, in the schema's types. Leaves out attributes that the schema no
+/// longer has. A value that does not convert to the schema's type stays as it is.
 pub fn stored_attributes(stored: &Stored, schema: &TypeSchema) -> Result<Attributes, String> {
     let mut attributes = Attributes::new();
     // Most objects hold nothing sealed: those are taken as they are, sharing the schema's names.
@@ -49,17 +49,16 @@ fn typed(value: Value, ty: &Type) -> Value {
     }
 }
 
-/// What the state knows, overlaid with what was seen: a key that is missing in an answer is not
-/// null, so what the state knows of it stands.
+/// Returns the attributes that the state knows, overlaid with those that were seen. An attribute that is
+/// missing in an answer is not null, so its value in the state remains.
 pub fn overlay(known: &Attributes, seen: &Attributes) -> Attributes {
     let mut attributes = known.clone();
     attributes.extend(seen.iter().map(|(name, value)| (name.clone(), value.clone())));
     attributes
 }
 
-/// Computes the derived attributes of an object from its others. One that follows from something
-/// unknown is unknown, and one that follows from something sensitive is added to the sensitive
-/// places.
+/// Computes the derived attributes of an object from its others. A derived attribute is unknown if its input
+/// is unknown, and becomes a sensitive place if its input is sensitive.
 pub fn derive(schema: &TypeSchema, attributes: &mut Attributes, sensitive: &mut Paths) {
     for (name, attribute) in &schema.attributes {
         let Some(expr) = &attribute.derived else { continue };

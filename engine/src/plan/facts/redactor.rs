@@ -1,10 +1,11 @@
-//! Redaction of objects as they were: values that the state has in clear, or that are live, and that are sensitive by
-//! the spec or the schema as they are now.
+//! Redaction of objects as they were: values that the state has in clear, or that are live, and that are
+//! sensitive by the spec or the schema as they are now.
 //!
-//! Plans are made with clear values, so that a secret that stays the same is no change. What a plan shows and keeps of
-//! an object as it was is sealed here, by the sensitive paths of the planned object. A path through a list holds only
-//! where the list stays the same: an item stands elsewhere as soon as another one comes or goes, so otherwise the whole
-//! list is sealed. A value that the state has sealed stays sealed, whatever the spec says by now.
+//! Plans are made with clear values, so that a secret that stays the same is no change. This module seals the
+//! values of an object before its change, which a plan shows and keeps, at the sensitive paths of the planned
+//! object. A path through a list is valid only if the list stays the same: an item has another index as soon
+//! as one before it comes or goes. In a list that changes, the whole list is sealed. A value that the state
+//! has sealed stays sealed, whatever the spec says now.
 
 use std::sync::Arc;
 
@@ -22,26 +23,26 @@ use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
 /// Seals the secrets of objects as they were.
 pub(in crate::plan) struct Redactor<'a> {
     key: &'a SealKey,
-    /// The secrets of the variables: each is sealed wherever it stands.
+    /// The secrets of the variables: each is sealed in every place.
     known: KnownSecrets,
 }
 
-/// An object as it is planned, which says what of the prior one is sensitive.
+/// A planned object, which says which places of the prior object are sensitive.
 pub(in crate::plan) struct Planned<'n> {
     pub(in crate::plan) wanted: &'n Wanted,
-    /// The planned object, in clear where it is known.
+    /// The planned object, in clear as far as its values are known.
     pub(in crate::plan) attributes: &'n Attributes,
     pub(in crate::plan) draft: &'n Draft,
 }
 
 impl Planned<'_> {
-    /// The value whose sensitive places are known.
+    /// Returns the value of an attribute whose sensitive places are known.
     fn value(&self, name: &Name) -> Option<&Value> {
         self.wanted.attributes.get(name).or_else(|| self.attributes.get(name))
     }
 
-    /// Says whether the spec gives an attribute in clear, as it was. An attribute that is ignored, and an object that
-    /// is held back, are not as the spec says.
+    /// Returns true if the spec gives an attribute in clear, with the value that it had. An ignored
+    /// attribute, and an object that is left alone, do not follow the spec.
     fn shows(&self, name: &Name, was: &Value) -> bool {
         let Draft { change, deferral, .. } = self.draft;
         let is_given = self.wanted.attributes.contains_key(name) && !change.ignored.contains(name);
@@ -51,13 +52,13 @@ impl Planned<'_> {
 }
 
 impl<'a> Redactor<'a> {
-    /// A redactor that knows the secrets of the spec's variables.
+    /// Returns a redactor that knows the secrets of the spec's variables.
     pub(in crate::plan) fn new(input: &PlanInput<'a>) -> Self {
         let variables = input.config.variables.values().map(|variable| &variable.value);
         Self { key: &input.snapshot.seal_key, known: KnownSecrets::of(variables) }
     }
 
-    /// Seals the secrets of an object that is planned; returns the same object where it has none.
+    /// Seals the secrets of an object that is planned; returns the same object if it has none.
     pub(in crate::plan) fn redact(
         &self,
         was: &Arc<Attributes>,
@@ -75,7 +76,7 @@ impl<'a> Redactor<'a> {
         })
     }
 
-    /// Seals the secrets of an object that goes, or stays without being decided.
+    /// Seals the secrets of an object that goes, or that stays without a decision.
     pub(in crate::plan) fn redact_at(
         &self,
         was: &Arc<Attributes>,
@@ -86,7 +87,7 @@ impl<'a> Redactor<'a> {
         })
     }
 
-    /// Seals the secrets of an object that changed outside.
+    /// Seals the secrets of an object that changed outside Plumb.
     pub(in crate::plan) fn redact_drift(&self, drift: &mut Drift, planned: &Planned<'_>) {
         let Drift { before, after, wanted, .. } = drift;
         for object in [Some(before), after.as_mut(), Some(wanted)].into_iter().flatten() {
@@ -95,7 +96,7 @@ impl<'a> Redactor<'a> {
         }
     }
 
-    /// Seals a value that stands in no object, such as that of an output.
+    /// Seals a value that belongs to no object, such as that of an output.
     pub(in crate::plan) fn redact_value(&self, was: &Value, is_sensitive: bool) -> Value {
         let paths = if is_sensitive { Paths::whole() } else { Paths::none() };
         self.scan(&seal(was, &paths, self.key), was)
@@ -129,8 +130,8 @@ impl<'a> Redactor<'a> {
     }
 }
 
-/// Returns the attribute of a draft that becomes a secret and gets another secret at once, if one does: the old value is
-/// not known where it stands elsewhere.
+/// Returns an attribute of a draft that becomes a secret and gets another secret at the same time: the old
+/// secret is not known in other places. None if there is no such attribute.
 pub(in crate::plan) fn changed_secret<'d>(draft: &'d Draft, key: &SealKey) -> Option<&'d Name> {
     let (was, redacted) = (draft.change.before.as_ref()?, draft.redacted.as_ref()?);
     let after = draft.change.after.as_ref().filter(|_| !Arc::ptr_eq(was, redacted))?;
@@ -140,7 +141,8 @@ pub(in crate::plan) fn changed_secret<'d>(draft: &'d Draft, key: &SealKey) -> Op
     })
 }
 
-/// Returns true if a value has more secrets than are known of the old one, and one that stood nowhere in it.
+/// Returns true if a value has more secrets than are known of the old value, and one of them is not in the
+/// old value.
 fn has_new_secret(new: &Value, old: &Value, key: &SealKey) -> bool {
     let count = |value: &Value| {
         let mut count = 0;
@@ -165,7 +167,7 @@ fn is(part: &Value, fingerprint: &Fingerprint, key: &SealKey) -> bool {
     }
 }
 
-/// Returns the object that is there as rules see it: in clear, and sensitive wherever it is redacted.
+/// Returns the current object as rules see it: in clear, and sensitive in each place that is redacted.
 pub(in crate::plan) fn in_clear(
     change: &Change,
     was: &Arc<Attributes>,
@@ -180,13 +182,13 @@ pub(in crate::plan) fn in_clear(
     object(was.clone(), sensitive)
 }
 
-/// Puts the redacted object in the place of the clear one, once nothing is decided any more: calls are chosen, and
-/// put in order, by clear values.
+/// Replaces the clear object by the redacted one, once all is decided: calls are chosen, and put in order, by
+/// clear values.
 pub(in crate::plan) fn hide(draft: &mut Draft) {
     let Draft { change: Change { before, after, .. }, redacted, deferral, .. } = draft;
     let (Some(redacted), Some(was)) = (redacted.take(), before.take()) else { return };
     if let Some(after) = after {
-        // An attribute that stays as it is shows the same.
+        // An attribute that stays as it is looks the same before and after.
         let stays = |name: &Name| deferral.is_some() || after.get(name) == was.get(name);
         let is_other = |name: &Name, value: &Value| after.get(name) != Some(value);
         let others = redacted.iter().filter(|(name, value)| stays(name) && is_other(name, value));

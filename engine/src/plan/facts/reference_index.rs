@@ -1,9 +1,9 @@
-//! References to the objects that a plan deletes: the user of each, the attributes that name it,
-//! and how certain that is.
+//! References to the objects that a plan deletes: the user of each object, the attributes that name it, and
+//! the certainty of the reference.
 //!
-//! One rule holds for all of them. A reference that survives the plan forbids the delete of its
-//! target, where the API deletes nothing that is named there. A reference that the plan removes
-//! orders the delete after the step that removes it.
+//! Two rules apply. A reference that remains after the plan forbids the delete of its target, if the API
+//! refuses to delete an object that is named there. A reference that the plan removes orders the delete after
+//! the step that removes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,27 +20,27 @@ use crate::state::Snapshot;
 /// The certainty that an object is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::plan) enum Certainty {
-    /// An attribute of the user has the id, and no dependency tells of that: it may be the id of
-    /// another object, or a name.
+    /// An attribute of the user has the id, and there is no dependency: it may be the id of another object,
+    /// or a name.
     Guessed,
-    /// The user will use it, or once did: it may never have let go of it.
+    /// The user will use the object, or once used it and may not have let go of it.
     Assumed,
     /// The state has the dependency.
     Recorded,
     /// An attribute of the user has the id, and there is a dependency.
     Named,
-    /// An attribute has the id by which the API keeps an object from being deleted.
+    /// An attribute has the id, and the API keeps an object from being deleted while it is named there.
     Held,
 }
 
 /// A reference of one draft's live object to an object that the plan deletes.
 #[derive(Debug)]
 pub(in crate::plan) struct Reference<'d> {
-    /// The place of the draft that refers.
+    /// The index of the draft that refers.
     pub(in crate::plan) user: usize,
-    /// The place of the draft that deletes the object.
+    /// The index of the draft that deletes the object.
     pub(in crate::plan) used: usize,
-    /// The certainty by dependencies alone; none where only attributes tell of the reference.
+    /// The certainty by dependencies alone; none if only attributes show the reference.
     dependency: Option<Certainty>,
     /// The attributes of the user's live object that have the id.
     attributes: BTreeMap<&'d Name, Naming>,
@@ -49,16 +49,16 @@ pub(in crate::plan) struct Reference<'d> {
 /// An attribute that has the id of an object.
 #[derive(Clone, Copy, Debug)]
 struct Naming {
-    /// True if the API deletes nothing that is named in the attribute.
+    /// True if the API refuses to delete an object that is named in the attribute.
     holds: bool,
-    /// True if the API alone says the attribute: an id in it may be that of a user of the object.
+    /// True if only the API sets the attribute: an id in it may be that of a user of the object.
     is_computed: bool,
     /// True if the attribute has the id after the plan, too.
     survives: bool,
 }
 
 impl<'d> Reference<'d> {
-    /// Returns the attributes that forbid the delete: they hold the object, now and after the plan.
+    /// Returns the attributes that forbid the delete: they name the object now and after the plan.
     pub(in crate::plan) fn surviving(&self) -> impl Iterator<Item = &'d Name> {
         let survives = |(_, naming): &(&&'d Name, &Naming)| naming.holds && naming.survives;
         self.attributes.iter().filter(survives).map(|(name, _)| *name)
@@ -75,8 +75,8 @@ impl<'d> Reference<'d> {
         self.attributes.keys().copied()
     }
 
-    /// Returns the evidence that the delete has to wait for the user, if there is any. An object
-    /// that was put aside may name what its address has let go of since.
+    /// Returns the evidence that the delete has to wait for the user; none if there is none. An object that
+    /// was put aside may name an object that its address has let go of since.
     pub(in crate::plan) fn evidence(&self, drafts: &[Draft]) -> Option<Certainty> {
         if drafts[self.user].change.deposed {
             return Some(Certainty::Assumed);
@@ -86,7 +86,7 @@ impl<'d> Reference<'d> {
         self.dependency.or((is_given && is_other).then_some(Certainty::Guessed))
     }
 
-    /// Returns the certainty of a wait for which there is some evidence.
+    /// Returns the certainty of a wait, given the evidence for it.
     pub(in crate::plan) fn certainty(&self, evidence: Certainty) -> Certainty {
         match evidence {
             _ if self.holding().is_some() => Certainty::Held,
@@ -124,7 +124,8 @@ impl<'d> ReferenceIndex<'d> {
         self.0.get(&(used, user))
     }
 
-    /// Returns the addresses whose objects use what the plan deletes, by the address of what they use.
+    /// Returns the addresses whose objects use an object that the plan deletes, by the address of the deleted
+    /// object.
     pub(in crate::plan) fn users(&self, drafts: &[Draft]) -> BTreeMap<Address, BTreeSet<Address>> {
         let mut users: BTreeMap<Address, BTreeSet<Address>> = BTreeMap::new();
         for reference in self.iter().filter(|reference| reference.evidence(drafts).is_some()) {
@@ -179,7 +180,7 @@ impl<'d> ReferenceIndex<'d> {
     }
 }
 
-/// Returns what an attribute of a user says of an object whose id it has.
+/// Returns the kind of naming by an attribute of a user that has the id of an object.
 fn naming(user: &Draft, name: &Name, (used, id): (&Change, &str)) -> Naming {
     let attribute = user.schema.attributes.get(name);
     let after = user.change.after.as_ref().and_then(|after| after.get(name));
@@ -199,7 +200,7 @@ mod tests {
     use crate::plan::facts::samples::{draft, holding_type};
     use crate::state::Entry;
 
-    /// The reference of draft 1 to the object that draft 0 deletes, in words.
+    /// Returns the reference of draft 1 to the object that draft 0 deletes, in words.
     fn summary(drafts: &[Draft], snapshot: &Snapshot) -> String {
         let index = ReferenceIndex::new(drafts, snapshot);
         let Some(reference) = index.get(0, 1) else { return "none".to_owned() };
@@ -209,8 +210,8 @@ mod tests {
         format!("{evidence:?} {certainty:?}{survives}").replace("Some", "").replace(['(', ')'], "")
     }
 
-    /// `holder` is the attribute by which the API keeps an object, `note` is any other one, and
-    /// `shown` is computed.
+    /// In these drafts `holder` is the attribute by which the API keeps an object, `note` is any other
+    /// attribute, and `shown` is computed.
     #[test]
     fn the_evidence_of_a_reference_decides_its_certainty() {
         for (action, before, after, depends, expected) in [

@@ -13,7 +13,7 @@ use crate::value::Value;
 /// attributes.
 pub(in crate::plan) struct StateReferences<'a> {
     input: PlanInput<'a>,
-    /// The addresses of the object of each id, once a reference was asked for.
+    /// The addresses of the objects with each id, computed when a reference is first asked for.
     by_id: OnceCell<BTreeMap<&'a str, Vec<&'a Address>>>,
 }
 
@@ -43,9 +43,8 @@ impl<'a> StateReferences<'a> {
         used.flat_map(|(on, used)| used.into_iter().map(move |used| (on, used))).collect()
     }
 
-    /// Returns the addresses that an object was made from. A deposed object may name an object that
-    /// its address has let go of since; and an attribute that the spec no longer gives stays as it
-    /// was.
+    /// Returns the addresses that an object was made from. A deposed object may name an object that its
+    /// address has let go of since. An attribute that the spec no longer gives keeps its old reference.
     fn dependencies(&self, address: &Address, object: &'a Object) -> BTreeSet<&'a Address> {
         let Some((_, entry)) = self.entry(address) else { return BTreeSet::new() };
         let mut dependencies: BTreeSet<&Address> = entry.dependencies.iter().collect();
@@ -76,8 +75,7 @@ impl<'a> StateReferences<'a> {
         by_id
     }
 
-    /// Returns true if the API alone says an attribute: an id in it may be that of a user of the
-    /// object.
+    /// Returns true if only the API sets an attribute: an id in it may be that of a user of the object.
     fn is_computed(&self, address: &Address, entry: &Entry, name: &str) -> bool {
         let schema = self.input.providers.get(&entry.provider);
         let ty = schema.and_then(|schema| schema.types.get(&address.block.ty));
@@ -85,8 +83,8 @@ impl<'a> StateReferences<'a> {
         attribute.is_some_and(|attribute| attribute.presence == Presence::Computed)
     }
 
-    /// Returns the objects of a dependency that an object uses: those that it names, or all where
-    /// it names none, because it may know them by something else.
+    /// Returns the objects of a dependency that an object uses: those that it names, or all if it names none,
+    /// because it may name them by something other than their ids.
     fn used(&self, dependency: &Address, object: &Object) -> Vec<&'a Object> {
         let all = self.objects(dependency);
         if all.len() < 2 {
@@ -108,7 +106,7 @@ pub(in crate::plan) fn is_current(entry: &Entry, object: &Object) -> bool {
     entry.current.as_ref().is_some_and(|current| current.id == object.id)
 }
 
-/// Returns true if a value is the text, or has it in it.
+/// Returns true if a value is the text, or contains it.
 pub(in crate::plan) fn has_text(value: &Value, text: &str) -> bool {
     let mut has = false;
     each_text(value, &mut |own| has |= own == text);

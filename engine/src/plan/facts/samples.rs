@@ -9,7 +9,7 @@ use crate::schema::{Attribute, Identity, Presence, ReplaceOrder, TypeSchema};
 use crate::types::Type;
 use crate::value::{Attributes, Value};
 
-/// A type whose `name` is unique.
+/// Returns a type whose `name` is unique.
 pub(super) fn named_type() -> Arc<TypeSchema> {
     let mut schema = schema(&["name"]);
     schema.name_attribute = Some("name".into());
@@ -17,7 +17,7 @@ pub(super) fn named_type() -> Arc<TypeSchema> {
     Arc::new(schema)
 }
 
-/// A type with an attribute that holds an object of the type, one that does not, and a computed one.
+/// Returns a type with an attribute that holds an object of the type, one that does not, and a computed one.
 pub(in crate::plan) fn holding_type() -> Arc<TypeSchema> {
     let mut schema = schema(&["holder", "note", "shown"]);
     if let Some(holder) = schema.attributes.get_mut("holder") {
@@ -51,7 +51,7 @@ fn schema(attributes: &[&str]) -> TypeSchema {
     }
 }
 
-/// A draft of `box.NAME`, whose object has the id `id-NAME`. An object is given as `attribute=text`.
+/// Returns a draft of `box.NAME`, whose object has the id `id-NAME`. An object is given as `attribute=text`.
 pub(in crate::plan) fn draft(
     schema: Arc<TypeSchema>,
     action: &str,

@@ -1,5 +1,5 @@
-//! Which instances a plan is about: `--target` and `--exclude`. What a target refers to is in
-//! `needs`.
+//! The instances that `--target` and `--exclude` choose for a plan. `needs` finds the targets that a target
+//! refers to.
 
 pub(in crate::plan) mod moved;
 pub(in crate::plan) mod needs;
@@ -17,18 +17,18 @@ use crate::state::Snapshot;
 /// The chosen instances.
 #[derive(Debug, Default)]
 pub struct Selection {
-    /// None: all.
+    /// The chosen instances; none if all are.
     targets: Option<Chosen>,
     excludes: Chosen,
 }
 
-/// What an option names, and what that takes along.
+/// The targets that an option names, and those that it includes with them.
 #[derive(Debug, Default)]
 struct Chosen {
     named: Vec<Target>,
-    /// What goes with that, by the references of the spec.
+    /// The targets that are included by the references of the spec.
     along: BTreeSet<Target>,
-    /// Single instances, by what the state knows.
+    /// The single instances that are included by the dependencies in the state.
     instances: BTreeSet<Address>,
 }
 
@@ -39,14 +39,15 @@ impl Chosen {
             || self.along.contains(&Target::Instance(address.clone()))
     }
 
-    /// The same without what only goes along by the references of the spec.
+    /// Returns true if the option names the instance, or the dependencies in the state include it. References
+    /// of the spec do not count.
     fn names(&self, address: &Address) -> bool {
         self.named.iter().any(|target| target.names(address)) || self.instances.contains(address)
     }
 }
 
 impl Selection {
-    /// Works out what was asked for.
+    /// Computes the selection that the options ask for.
     pub fn new(config: &Config, graph: &Graph, snapshot: &Snapshot, options: &Options) -> Self {
         let up: Next<'_> = &|target| needs::of(config, target);
         let down: Next<'_> = &|target| needs::users(config, graph, target);
@@ -64,15 +65,15 @@ impl Selection {
             && self.targets.as_ref().is_none_or(|targets| targets.has(address))
     }
 
-    /// The same for what the spec does not want: nothing is made from what goes, so a target takes none
-    /// of it along.
+    /// Returns true if an instance that the spec does not want is chosen. No instance is made from one that
+    /// is removed, so the references of a target never include it.
     pub(in crate::plan) fn includes_removal(&self, address: &Address) -> bool {
         !self.excludes.has(address)
             && self.targets.as_ref().is_none_or(|targets| targets.names(address))
     }
 }
 
-/// The same, and says where it names nothing.
+/// Computes the selection of a plan, and reports each option that names nothing.
 pub(in crate::plan) fn select(input: &PlanInput<'_>, found: &mut Diagnostics) -> Selection {
     let options = input.options;
     for (targets, option) in [(&options.targets, "--target"), (&options.excludes, "--exclude")] {
@@ -90,14 +91,16 @@ pub(in crate::plan) fn select(input: &PlanInput<'_>, found: &mut Diagnostics) ->
 
 type Next<'a> = &'a dyn Fn(&Target) -> Vec<Target>;
 
-/// What is made needs what it refers to, and cannot be made without it.
+/// Chooses the named targets and all that `next` leads to from them. For `--target` these are the targets
+/// that a named one refers to, because it cannot be made without them; for `--exclude`, those that refer to
+/// it.
 fn with_references(named: &[Target], next: Next<'_>) -> Chosen {
     let along = needs::reached(named.iter().flat_map(next).collect(), next);
     Chosen { named: named.to_vec(), along, instances: BTreeSet::new() }
 }
 
-/// What goes takes along whatever was made from it. Only the state knows that: the spec may refer
-/// otherwise by now.
+/// Chooses the named targets and all instances that were made from them, directly or through others. Only the
+/// state knows those: the spec may have other references by now.
 fn with_dependents(named: &[Target], snapshot: &Snapshot) -> Chosen {
     let mut chosen = Chosen { named: named.to_vec(), ..Chosen::default() };
     if named.is_empty() {
@@ -118,7 +121,8 @@ fn with_dependents(named: &[Target], snapshot: &Snapshot) -> Chosen {
     chosen
 }
 
-/// An option names nothing; a block of the spec or the state may be meant.
+/// Returns the error for an option that names nothing, with the block of the spec or the state that may be
+/// meant.
 fn nothing_named(input: &PlanInput<'_>, target: &Target, option: &str) -> Diagnostic {
     let blocks: BTreeSet<String> = input
         .config
@@ -136,7 +140,8 @@ fn nothing_named(input: &PlanInput<'_>, target: &Target, option: &str) -> Diagno
     diagnostics::nothing_named(&named, option, meant)
 }
 
-/// Returns true if the spec or the state has it. Keys of the spec are not known yet, so a block is enough.
+/// Returns true if the spec or the state has the target. The keys of the spec are not known yet, so a block
+/// is enough.
 fn exists(input: &PlanInput<'_>, target: &Target) -> bool {
     input.config.resources.keys().any(|block| target.touches(block))
         || input.snapshot.entries.keys().any(|address| target.names(address))

@@ -1,10 +1,11 @@
-//! The sensitive paths of an object that nothing is evaluated for any more: one that goes, or that an earlier run left.
+//! The sensitive paths of an object that is not evaluated any more: one that goes, or that an earlier run
+//! left.
 //!
-//! They are those of its schema, those that the state recorded, and the attributes that the spec taints: an attribute is
-//! tainted if the text of the spec leads from it to a secret, through locals, `for_each` and other objects. A tainted
-//! attribute counts as a whole. Taint hides too much rather than too little, so it is for what a plan shows. It says
-//! nothing about what the state stores: an id that is stored as a secret would hide from the next plan what the
-//! object refers to.
+//! They are those of its schema, those that the state recorded, and the attributes that the spec taints. An
+//! attribute is tainted if the text of the spec leads from it to a secret, through locals, `for_each` and
+//! other objects. A tainted attribute counts as a whole. Taint hides too much rather than too little, so it
+//! is used only for what a plan shows, not for what the state stores: an id stored as a secret would hide
+//! from the next plan which objects the object refers to.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -15,7 +16,7 @@ use crate::expression::{Expr, Kind, Root};
 use crate::schema::TypeSchema;
 use crate::value::{Path, Paths};
 
-/// Something in the text of a spec that may be a secret, or be made of one.
+/// A part of the text of a spec that may be a secret, or be made of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Node<'a> {
     /// A sensitive variable, or a call of `sensitive`.
@@ -51,8 +52,8 @@ impl<'a> Taint<'a> {
         Self(tainted)
     }
 
-    /// Returns the sensitive paths of an object that the block may still be of: with those of its schema, and those
-    /// recorded in the state.
+    /// Returns the sensitive paths of an object that may still belong to the block: those of the schema,
+    /// those recorded in the state, and the tainted attributes.
     pub(in crate::plan) fn paths(
         &self,
         block: &Block,
@@ -76,7 +77,7 @@ fn add_derived(schema: &TypeSchema, paths: &mut Paths) {
     let derived =
         schema.attributes.iter().filter_map(|(name, it)| Some((name, it.derived.as_ref()?)));
     let derived: Vec<(&Name, &Expr)> = derived.collect();
-    // One may be derived from another.
+    // A derived attribute may be derived from another one.
     for _ in &derived {
         for (name, expr) in &derived {
             let mut is_sensitive = false;
@@ -91,7 +92,7 @@ fn add_derived(schema: &TypeSchema, paths: &mut Paths) {
     }
 }
 
-/// The flows of values in a spec.
+/// The flows of values in the text of a spec.
 struct Flows<'a> {
     config: &'a Config,
     /// The nodes that are made of each node.
@@ -128,9 +129,10 @@ impl<'a> Flows<'a> {
         self.uses.entry(from).or_default().push(to);
     }
 
-    /// Adds what flows into a node from its expression, which stands in a block.
+    /// Adds the flows into a node from its expression, which stands in a block; none if it stands in no
+    /// block.
     fn add(&mut self, expr: &'a Expr, to: Node<'a>, block: Option<&'a Block>) {
-        // An attribute of an object is met before the object.
+        // The walk meets an attribute of an object before the object.
         let mut taken: Option<&Expr> = None;
         walk(expr, &mut |part| match &part.kind {
             Kind::Call(call) if &*call.name == "sensitive" => self.flow(Node::Secret, to),
@@ -161,7 +163,8 @@ impl<'a> Flows<'a> {
         });
     }
 
-    /// Returns the block that an expression is one object of, and where it stands.
+    /// Returns the block whose object an expression is, and the place of the reference; none for other
+    /// expressions.
     fn object(&self, expr: &'a Expr) -> Option<(&'a Expr, &'a Block)> {
         let (root, is_instance) = match &expr.kind {
             Kind::Index(root, _) => (&**root, true),

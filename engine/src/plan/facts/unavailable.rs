@@ -1,9 +1,9 @@
 //! The secrets that no run has in clear: those that an API shows once, or never.
 //!
-//! The state keeps a fingerprint of a secret, so a plan can compare it; a call cannot send it. Where the API does not
-//! show the secret again, only the run that made it had it. A secret without a fingerprint, because the answer that
-//! would show it was lost, is not null either: it stands as unknown in the planned object, so that nothing is made
-//! without it.
+//! The state keeps a fingerprint of a secret, so a plan can compare it, but a call cannot send it. If the API
+//! does not show the secret again, only the run that made it had it in clear. A secret without a fingerprint,
+//! because the answer that would show it was lost, is not null either: it is unknown in the planned object,
+//! so that nothing is made without it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use crate::plan::{Action, Missing, Why};
 use crate::schema::{Attribute, Presence, SeenIn, TypeSchema};
 use crate::value::{Attributes, Value};
 
-/// An object as it is planned, and as it was seen.
+/// An object as it is planned, with its live and observed attributes.
 pub(in crate::plan) struct PlannedObject<'a> {
     pub(in crate::plan) address: &'a Address,
     pub(in crate::plan) schema: &'a TypeSchema,
     pub(in crate::plan) action: Action,
     pub(in crate::plan) planned: &'a Attributes,
-    /// The attributes that the state and a refresh know; none where there is no object yet.
+    /// The attributes that the state and a refresh know; none if there is no object yet.
     pub(in crate::plan) live: Option<&'a Attributes>,
-    /// The attributes that a refresh saw; none where it did not look.
+    /// The attributes that a refresh saw; none if it did not look.
     pub(in crate::plan) observed: Option<&'a Attributes>,
 }
 
@@ -75,7 +75,7 @@ pub(in crate::plan) struct UnavailableSecrets {
 }
 
 impl UnavailableSecrets {
-    /// Adds those of one object, which stands as `planned` to others.
+    /// Adds the unavailable secrets of one object; `planned` is the object as others see it.
     pub(in crate::plan) fn insert(&mut self, missing: Vec<Missing>, planned: &Value) {
         for one in missing {
             let value = planned.as_map().and_then(|attributes| attributes.get(&one.attribute));
@@ -92,7 +92,8 @@ impl UnavailableSecrets {
         self.all.is_empty()
     }
 
-    /// Returns those that a value needs: it has the fingerprint of one, or is computed from one.
+    /// Returns the unavailable secrets that a value needs: it has the fingerprint of one, or is computed from
+    /// one.
     pub(in crate::plan) fn behind(&self, value: &Value) -> Vec<Missing> {
         let mut found = BTreeMap::new();
         let mut add = |one: &Missing| {
@@ -124,7 +125,8 @@ impl UnavailableSecrets {
         found
     }
 
-    /// Returns a value with null for what no answer has shown: for an output, which shows what there is.
+    /// Returns a value with null for each value that no answer has shown. For outputs, which show what is
+    /// known.
     pub(in crate::plan) fn without_unshown(&self, value: &Value) -> Value {
         let part = |item: &Value| self.without_unshown(item);
         match value {
@@ -145,7 +147,7 @@ impl UnavailableSecrets {
     }
 }
 
-/// Puts an unknown in the place of each attribute that no answer has shown: null would say that there is none.
+/// Makes each attribute that no answer has shown unknown: null would mean that it has no value.
 pub(in crate::plan) fn mark(
     missing: &[Missing],
     schema: &TypeSchema,
@@ -159,7 +161,8 @@ pub(in crate::plan) fn mark(
     }
 }
 
-/// Returns the attributes of a planned object that no answer ever shows, and that it keeps without their clear text.
+/// Returns the attributes of a planned object that no answer ever shows, and that stay although no run has
+/// them in clear.
 pub(in crate::plan) fn kept<'s>(
     schema: &'s TypeSchema,
     planned: &Attributes,

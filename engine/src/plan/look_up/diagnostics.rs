@@ -14,7 +14,7 @@ const SHOWN_MAX: usize = 10;
 /// The most characters of a value in a message.
 const VALUE_MAX: usize = 60;
 
-/// Not exactly one object is the one that a block means.
+/// Returns the error about a block that fits no object, or more than one.
 pub(super) fn missed(data: &DataConfig, address: &Address, miss: &Miss) -> Diagnostic {
     let diagnostic = match miss {
         Miss::None { listed, left, near } => nothing(data, *listed, left, near.as_deref()),
@@ -64,7 +64,7 @@ fn nothing(
     diagnostic.label(label).help(help)
 }
 
-/// The place of the condition that left nothing; the header where there is none.
+/// Returns the place of the condition that no object met; the header if there is none.
 fn place(data: &DataConfig, miss: &Miss) -> Span {
     let last = match miss {
         Miss::None { left, .. } => left.last().map(|(condition, _)| &condition.name),
@@ -74,7 +74,7 @@ fn place(data: &DataConfig, miss: &Miss) -> Span {
     item.map_or(data.header, |item| item.value.span)
 }
 
-/// A condition as a spec has it.
+/// Returns a condition as it is written in a spec.
 fn written(condition: &Condition) -> String {
     let Condition { name, value, is_secret } = condition;
     if *is_secret {
@@ -91,7 +91,7 @@ fn text(word: &str) -> String {
     Expr::literal(crate::value::Value::string(word)).to_string()
 }
 
-/// Words with commas; the first of many.
+/// Returns words with commas; of many, only the first ones.
 fn some(words: &[String]) -> String {
     let shown = words.iter().take(SHOWN_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
     match words.len().checked_sub(SHOWN_MAX) {
@@ -100,7 +100,7 @@ fn some(words: &[String]) -> String {
     }
 }
 
-/// A block of which every attribute is null.
+/// Returns the error about a block in which every attribute is null.
 pub(super) fn no_condition(data: &DataConfig, address: &Address) -> Diagnostic {
     Diagnostic::error("nothing is asked by this look-up")
         .at(data.header)
@@ -109,7 +109,7 @@ pub(super) fn no_condition(data: &DataConfig, address: &Address) -> Diagnostic {
         .help("give one of them a value")
 }
 
-/// A condition that only an apply will know.
+/// Returns the error about an attribute to look for that only apply will know.
 pub(super) fn unknown_condition(name: &str, span: Span, address: &Address) -> Diagnostic {
     Diagnostic::error(format!("`{name}` of this look-up is known only after apply"))
         .at(span)
@@ -120,7 +120,7 @@ pub(super) fn unknown_condition(name: &str, span: Span, address: &Address) -> Di
         )
 }
 
-/// A condition of a look-up that only apply knows.
+/// Returns the error about a condition of a look-up that only apply will know.
 pub(super) fn condition_unknown(kind: &str, span: Span, address: &Address) -> Diagnostic {
     Diagnostic::error(format!("a {kind} of {address} is known only after apply"))
         .at(span)
@@ -129,7 +129,7 @@ pub(super) fn condition_unknown(kind: &str, span: Span, address: &Address) -> Di
         .help("make it a precondition of a resource or an output that comes after what is made")
 }
 
-/// A look-up that comes after a change of this plan.
+/// Returns the message about a look-up that waits for a change of this plan.
 pub(super) fn comes_after(address: &Address, before: &Address, span: Span) -> Diagnostic {
     Diagnostic::error(format!("{address} can be looked up only after apply"))
         .at(span)
@@ -142,7 +142,7 @@ fn shell(address: &Address) -> String {
     crate::shell::quoted(&address.to_string())
 }
 
-/// A question that has no answer.
+/// Returns the error about a question without an answer.
 pub(super) fn unanswered(data: &DataConfig, address: &Address, why: &Unanswered) -> Diagnostic {
     let diagnostic = Diagnostic::error(format!("{address} cannot be read"))
         .at(data.header)
@@ -154,14 +154,14 @@ pub(super) fn unanswered(data: &DataConfig, address: &Address, why: &Unanswered)
     }
 }
 
-/// A `url` that no request can be sent to.
+/// Returns the error about a `url` to which no request can be sent.
 pub(super) fn not_an_address(at: Span) -> Diagnostic {
     Diagnostic::error("`url` is not an http or https address")
         .at(at)
         .help("write it with its scheme: `https://host/path`")
 }
 
-/// A `timeout` that is no time, or too long a one.
+/// Returns the error about a `timeout` that is no duration, or too long.
 pub(super) fn no_timeout(at: Span) -> Diagnostic {
     Diagnostic::error("`timeout` is not a time")
         .at(at)
@@ -169,7 +169,7 @@ pub(super) fn no_timeout(at: Span) -> Diagnostic {
         .help("write a time such as 10s or 2m")
 }
 
-/// A state in files of which the folder is not named.
+/// Returns the error about a state in files whose folder is not given.
 pub(super) fn file_without_path(at: Span) -> Diagnostic {
     Diagnostic::error("missing attribute")
         .at(at)
@@ -177,7 +177,7 @@ pub(super) fn file_without_path(at: Span) -> Diagnostic {
         .help("write `path = \"../FOLDER\"` in place of the backend")
 }
 
-/// A type of which no list is there.
+/// Returns the message about a type of which there is no list.
 pub(super) fn not_listed(data: &DataConfig, address: &Address) -> Diagnostic {
     Diagnostic::error(format!("{address} is not looked up"))
         .at(data.header)
@@ -185,7 +185,7 @@ pub(super) fn not_listed(data: &DataConfig, address: &Address) -> Diagnostic {
         .about(address)
 }
 
-/// An object that was listed, and is gone when it is read.
+/// Returns the error about an object that was listed, and is gone when it is read.
 pub(super) fn gone_meanwhile(data: &DataConfig, address: &Address, id: &ObjectId) -> Diagnostic {
     Diagnostic::error("nothing is found by this look-up")
         .at(data.header)
@@ -194,7 +194,7 @@ pub(super) fn gone_meanwhile(data: &DataConfig, address: &Address, id: &ObjectId
         .help("run the command again")
 }
 
-/// A look-up of an object that the same state has.
+/// Returns the message about a look-up of an object that is in the same state.
 pub(super) fn managed_here(data: &DataConfig, address: &Address, manager: &Address) -> Diagnostic {
     Diagnostic::warning(format!("{address} looks up what this spec manages"))
         .at(data.header)

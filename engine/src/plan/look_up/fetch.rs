@@ -1,4 +1,4 @@
-//! Look-ups of what is no object of an API: the question that the shell answers, and its answer as an object.
+//! Look-ups of data that is no object of an API: the question for the shell, and its answer as an object.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use crate::duration;
 use crate::plan::data_request::{Fetch, HttpRequest, StatePlace};
 use crate::value::{Attributes, Datum, Path, Paths, Value};
 
-/// The longest time of a request, unless it says otherwise.
+/// The longest time of a request if the block gives none.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// The longest time that it may say.
+/// The longest time that a block may give.
 const TIMEOUT_MAX: Duration = Duration::from_mins(10);
 
 /// The attributes that a block gives, evaluated, with their places.
@@ -33,7 +33,8 @@ impl Given {
         self.value(name)?.as_str().map(Name::from)
     }
 
-    /// The place of the value of an attribute; that of the block where it has none.
+    /// Returns the place of the value of an attribute, or that of the block if it does not give the
+    /// attribute.
     fn place(&self, name: &str) -> Span {
         self.values.get(name).map_or(self.header, |(_, span)| *span)
     }
@@ -43,7 +44,7 @@ impl Given {
         given.into_iter().any(|(datum, _)| !datum.sensitive.is_empty())
     }
 
-    /// Returns the question that a block asks; none where something is wrong with it, which is said.
+    /// Returns the question that a block asks; none if the block is wrong, which a diagnostic then says.
     pub(super) fn question(&self, kind: Fetched, found: &mut Diagnostics) -> Option<Fetch> {
         match kind {
             Fetched::State => self.state_place(found).map(Fetch::State),
@@ -114,8 +115,8 @@ impl Given {
         timeout
     }
 
-    /// Returns what was read, with what the block gives, as an object. An answer to a secret request may repeat the
-    /// secret, so it is one, unless the block says that it is none.
+    /// Returns the answer, together with the attributes that the block gives, as an object. The answer to a
+    /// secret request may repeat the secret, so it is secret, unless the block says that it is not.
     pub(super) fn object(&self, answer: &Datum) -> (Attributes, Paths) {
         let (mut attributes, mut sensitive) = (Attributes::new(), answer.sensitive.clone());
         let told = match self.value("sensitive") {

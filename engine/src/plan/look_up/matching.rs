@@ -1,4 +1,4 @@
-//! The one object among many that bears all the attributes that a look-up gives.
+//! The search for the one object that has all the attributes that a look-up gives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,26 +30,26 @@ pub(super) struct Condition {
 /// The reason that there is not exactly one object.
 #[derive(Debug)]
 pub(super) enum Miss {
-    /// No object bears all attributes.
+    /// No object has all attributes.
     None {
         /// The number of objects that were looked at.
         listed: usize,
-        /// The conditions in the order in which they were held against them, each with how many it left: the last
-        /// left none.
+        /// The conditions in the order in which they were checked, each with the number of objects that it
+        /// left; the last one left none.
         left: Vec<(Condition, usize)>,
-        /// A value that objects have which was nearly meant.
+        /// A similar value that objects have, and that was probably meant; none if there is none.
         near: Option<Name>,
     },
-    /// Several do.
+    /// Several objects have all attributes.
     Several {
-        /// Their ids, in order.
+        /// The ids of the objects, in order.
         ids: Vec<ObjectId>,
-        /// The attributes that each of them has another value of.
+        /// The attributes in which these objects differ from one another.
         differ: Vec<Name>,
     },
 }
 
-/// A type of objects among which one is sought.
+/// The type of the object that is searched for.
 pub(super) struct Sought<'s> {
     pub(super) schema: &'s TypeSchema,
     /// The key under which secrets are known.
@@ -57,7 +57,7 @@ pub(super) struct Sought<'s> {
 }
 
 impl Sought<'_> {
-    /// Returns the only object that bears all attributes.
+    /// Returns the only object that has all attributes, or the reason that there is not exactly one.
     pub(super) fn find<'l>(
         &self,
         listed: &'l Listed,
@@ -83,7 +83,7 @@ impl Sought<'_> {
         agree(&condition.value, &self.value(object, &condition.name), self.key)
     }
 
-    /// The value of an attribute; null where an answer left it out.
+    /// Returns the value of an attribute; null if an answer left it out.
     fn value(&self, object: &Attributes, name: &Name) -> Value {
         let attribute = self.schema.attributes.get(name);
         if attribute.is_some_and(|attribute| attribute.derived.is_some()) {
@@ -94,7 +94,7 @@ impl Sought<'_> {
         object.get(name).cloned().unwrap_or(Value::Null)
     }
 
-    /// Says which condition left none: those that most objects meet come first.
+    /// Returns the miss of a search without a result. The conditions that most objects meet come first.
     fn nothing(&self, listed: &Listed, conditions: &[Condition]) -> Miss {
         let met =
             |condition: &Condition| listed.iter().filter(|of| self.bears(*of, condition)).count();
@@ -114,7 +114,7 @@ impl Sought<'_> {
         Miss::None { listed: listed.len(), left, near }
     }
 
-    /// Returns the value that was nearly meant, of those that the objects have.
+    /// Returns the similar value, among those of the objects, that was probably meant.
     fn near(&self, left: &[Candidate<'_>], condition: &Condition) -> Option<Name> {
         let word = condition.value.as_str().filter(|_| !condition.is_secret)?;
         let values: Vec<Value> =

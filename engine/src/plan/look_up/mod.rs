@@ -1,7 +1,8 @@
 //! Look-ups: the objects that data blocks stand for, found in what was read from outside.
 //!
-//! Pure, as all of planning: the lists of objects are an input. What has to be read beside them is asked for, and
-//! the shell plans again with the answers; until then the object counts as unknown.
+//! This module does no input or output, like all of planning: the lists of objects are an input. If a look-up
+//! needs more reads, it asks for them, and the shell plans again with the answers; until then the object
+//! counts as unknown.
 
 mod diagnostics;
 mod fetch;
@@ -34,11 +35,11 @@ use crate::value::{Attributes, Datum, Paths, Value};
 
 /// The result of a look-up.
 pub(in crate::plan) struct LookedUp {
-    /// The object, as others may refer to it.
+    /// The object, as other resources may refer to it.
     pub(in crate::plan) object: Datum,
-    /// Its secrets that no run has in clear.
+    /// The secrets of the object that no run has in clear.
     pub(in crate::plan) unavailable: Vec<Missing>,
-    /// The resources that its conditions were computed from.
+    /// The resources that the conditions were computed from.
     pub(in crate::plan) touched: Set<Address>,
 }
 
@@ -63,7 +64,7 @@ pub(in crate::plan) fn look_up(
         let (attributes, unavailable) = look_up.shown(attributes);
         (attributes, sensitive, unavailable)
     } else {
-        // What is wrong was said; others that refer to it are still checked.
+        // A diagnostic has reported the error; expressions that refer to the object are still checked.
         let unknown = all_unknown(&data.schema, &instance.address);
         (Arc::new(unknown), data.schema.sensitive(), Vec::new())
     };
@@ -83,7 +84,7 @@ struct LookUp<'p, 'a> {
 }
 
 impl LookUp<'_, '_> {
-    /// Judges conditions of a kind. No run judges them later, so what is not known now is refused.
+    /// Judges conditions of some kind. No run judges them later, so one that is not known now is an error.
     fn judge(
         &self,
         kind: &str,
@@ -102,7 +103,8 @@ impl LookUp<'_, '_> {
         }
     }
 
-    /// Returns the attributes of the object; none where it cannot be told, which was said or is asked.
+    /// Returns the attributes of the object; none if they are not known. Then an error is reported, or a read
+    /// is requested.
     fn found(&self, scope: &SpecScope<'_>, found: &mut Findings) -> Option<Attributes> {
         let Self { reached, data, address } = self;
         let input = reached.context.input;
@@ -144,7 +146,8 @@ impl LookUp<'_, '_> {
         }
     }
 
-    /// Returns what was read that is no object; none where it cannot be told, which was said or is asked.
+    /// Returns data that is no object; none if it is not known. Then an error is reported, or a read is
+    /// requested.
     fn fetched(
         &self,
         kind: Fetched,
@@ -177,7 +180,7 @@ impl LookUp<'_, '_> {
         }
     }
 
-    /// Evaluates what a block gives for what is no object.
+    /// Evaluates the attributes of a block that looks for data that is no object.
     fn given(&self, scope: &SpecScope<'_>, found: &mut Findings) -> Option<Given> {
         let (mut values, mut is_whole) = (BTreeMap::new(), true);
         for (name, item) in self.data.attributes.iter() {
@@ -193,7 +196,8 @@ impl LookUp<'_, '_> {
         is_whole.then_some(Given { values, header: self.data.header })
     }
 
-    /// Evaluates the attributes that the object must have; none where one of them is wrong or not known, which is said.
+    /// Evaluates the attributes that the object must have; none if one of them is wrong or not known, which a
+    /// diagnostic then says.
     fn conditions(&self, scope: &SpecScope<'_>, found: &mut Findings) -> Option<Vec<Condition>> {
         let mut conditions = Vec::new();
         let mut is_whole = true;
@@ -210,7 +214,7 @@ impl LookUp<'_, '_> {
         is_whole.then_some(conditions)
     }
 
-    /// Evaluates one of them; none for a null, which says nothing.
+    /// Evaluates one condition; none for a null, which is no condition.
     fn condition(
         &self,
         name: &Name,
@@ -244,7 +248,7 @@ impl LookUp<'_, '_> {
         Ok(Some(Condition { name: name.clone(), value: attribute.as_shown(value), is_secret }))
     }
 
-    /// Returns true if nothing that the look-up comes after is changed by this plan; else that is said.
+    /// Returns true if this plan changes nothing that the look-up waits for; else reports the change.
     fn is_settled(&self, found: &mut Findings) -> bool {
         let changing = &self.reached.decisions.changing;
         let is_open = |(before, _): &&(Address, _)| changing.is_changing(before);
@@ -255,7 +259,8 @@ impl LookUp<'_, '_> {
         open.is_none()
     }
 
-    /// Completes what was seen of an object, with the secrets in it that no run has in clear.
+    /// Completes the observed attributes of an object; returns them with the secrets that no run has in
+    /// clear.
     fn shown(&self, mut attributes: Attributes) -> (Arc<Attributes>, Vec<Missing>) {
         let Self { data, address, .. } = self;
         let schema = &data.schema;
@@ -285,19 +290,19 @@ impl LookUp<'_, '_> {
         (attributes, missing)
     }
 
-    /// Makes the scope remember what the block comes after.
+    /// Records in the scope the resources that the block waits for.
     fn touch_dependencies(&self, scope: &SpecScope<'_>) {
         for (target, _) in &self.data.depends_on {
-            // What is not there was said by the resolution.
+            // The resolution has already reported a resource that does not exist.
             let _seen = scope.resource(&target.block, target.key.as_deref());
         }
     }
 }
 
-/// A condition that is not as it must be; that was said.
+/// An error: a condition is wrong, which a diagnostic has reported.
 struct Refused;
 
-/// Plans a block whose look-ups are not carried out, as one of which nothing is known.
+/// Returns an unknown object, for a block whose look-ups are not carried out.
 pub(in crate::plan) fn unknown(data: &DataConfig, address: &Address) -> Datum {
     object(all_unknown(&data.schema, address), data.schema.sensitive())
 }

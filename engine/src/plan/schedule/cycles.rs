@@ -28,12 +28,12 @@ impl Circles {
     }
 }
 
-/// The most steps that are looked at for circles. Waits that would need more are left out.
+/// The most steps that the search for circles looks at. Waits that would need more are left out.
 const LOOKS_MAX: usize = 10_000_000;
 
 impl StepGraph {
-    /// Leaves out waits that keep steps from ever being begun, the least certain first. Returns the
-    /// references of those whose replace cannot create first instead.
+    /// Leaves out waits that prevent steps from ever starting, the least certain first. Returns the
+    /// references whose replace cannot create first instead.
     pub(super) fn break_cycles<'s>(
         &mut self,
         changes: &'s DecidedChanges<'s>,
@@ -64,8 +64,9 @@ impl StepGraph {
         changes: &DecidedChanges<'_>,
         waits: &Waits,
     ) -> Vec<(NodeId, NodeId)> {
-        // A draft that takes a name from an object that it depends on is told to do that in two
-        // steps: without the wait the API would refuse the same delete time and again.
+        // If a draft takes a name from an object that it depends on, the wait for that dependency stays, and
+        // the circle is reported: without the wait the API would refuse the same delete each time. The user
+        // has to do it in two applies.
         let passing =
             self.handovers.iter().filter_map(|&(taker, free)| circles.of_both(taker, free));
         let passing: BTreeSet<usize> = passing.collect();
@@ -76,7 +77,8 @@ impl StepGraph {
                 let reference = self.reference(changes, wait);
                 let certainty = reference.map_or(evidence, |it| it.certainty(evidence));
                 let insists = evidence > Certainty::Assumed || certainty == Certainty::Held;
-                // Of two that are as certain, a replace gives way: it can be told to create first.
+                // Of two equally certain waits, that of a replace is left out: the user can tell a replace to
+                // create first.
                 let order = (Reverse(certainty), self.replaces(wait.0), wait);
                 (!insists || !passing.contains(&circle)).then_some(order)
             })
@@ -99,8 +101,8 @@ impl StepGraph {
         self.milestones[self.nodes[delete].draft].delete_first
     }
 
-    /// Returns the circle of each stuck node. A node that merely comes after a circle, or between two,
-    /// is in none.
+    /// Returns the circle of each stuck node. A node that only comes after a circle, or between two, is in no
+    /// circle.
     fn circles(&self, stuck: &[bool]) -> Circles {
         let mut needs: DiGraph<NodeId, ()> = DiGraph::new();
         let place: FxHashMap<NodeId, NodeIndex> =
@@ -118,7 +120,8 @@ impl StepGraph {
         Circles(nodes.map(|(at, number)| (needs[at], number)).collect())
     }
 
-    /// Returns true if a node comes after another one of its circle, or if too many were looked at.
+    /// Returns true if a node comes after another node of its circle, or if the search looked at too many
+    /// nodes.
     fn reaches(&self, from: NodeId, to: NodeId, circles: &Circles, looks: &mut usize) -> bool {
         let (mut open, mut seen) = (vec![from], BTreeSet::new());
         while let Some(next) = open.pop() {
@@ -142,7 +145,7 @@ impl StepGraph {
         circle.map(|&(taker, free)| (address(taker), address(free))).collect()
     }
 
-    /// Returns the diagnostic for steps that wait for one another whatever gives way.
+    /// Returns the diagnostic for steps that wait for one another even without the waits of deletes.
     pub(super) fn circle(&self, stuck: &[bool], drafts: &[Draft]) -> Diagnostic {
         let names = self.circle_of_names(drafts);
         if let [(taker, bearer)] = names.iter().collect::<Vec<_>>()[..] {

@@ -1,11 +1,10 @@
-//! The order of deletes: an object is deleted after all that used it let go of it, as far as that
-//! is possible.
+//! The order of deletes: an object is deleted after all its users let go of it, as far as that is possible.
 //!
-//! References are known from more than one side, and not all of them are true at once: the state
-//! may say of two objects that each depends on the other, because the spec turned a reference
-//! round, or because two runs wrote it. So these waits give way where steps would wait for one
-//! another ([`crate::plan::schedule::cycles`]). Without one, the API may refuse a delete; the steps
-//! that went well are done then, and the next plan has fewer waits.
+//! References come from several sources, and not all of them are true at the same time: the state may say of
+//! two objects that each depends on the other, because the spec reversed a reference, or because two runs
+//! wrote it. So these waits are left out if steps would wait for one another
+//! ([`crate::plan::schedule::cycles`]). Without such a wait, the API may refuse a delete; the steps that
+//! succeeded are done then, and the next plan has fewer waits.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +18,11 @@ use crate::plan::schedule::graph::{NodeId, StepGraph, by_address};
 use crate::plan::{Action, diagnostics};
 use crate::state::Progress;
 
-/// Deletes, each with a step after which the object is no longer used, and the evidence for that.
+/// Pairs of a delete and a step after which its object is no longer used, with the evidence for the use.
 pub(super) type Waits = BTreeMap<(NodeId, NodeId), Certainty>;
 
 impl StepGraph {
-    /// Lets deletes wait for those that use their objects.
+    /// Makes deletes wait for the users of their objects.
     pub(super) fn delete_after_release(
         &mut self,
         changes: &DecidedChanges<'_>,
@@ -32,8 +31,8 @@ impl StepGraph {
     ) -> Waits {
         let drafts = changes.drafts;
         let mut waits = Waits::new();
-        // References whose wait may close a circle, by the release. The steps before a release are
-        // looked for once, however much it uses.
+        // The references whose wait may close a circle, by the release. The steps before a release are
+        // computed once, however many objects it uses.
         let mut checked: BTreeMap<NodeId, Vec<(NodeId, &Reference<'_>, Certainty)>> =
             BTreeMap::new();
         for reference in changes.references.iter() {
@@ -49,8 +48,8 @@ impl StepGraph {
         for (release, deletes) in checked {
             let before = self.all_before(release);
             for (delete, reference, evidence) in deletes {
-                // A replace that deletes first cannot wait for those that wait for the new object:
-                // they let go of an object that is gone already.
+                // A replace that deletes first cannot wait for objects that wait for its new object: the
+                // object that they use is already gone when they let go of it.
                 if before.contains(&delete) {
                     refuse_if_held(drafts, reference, key, found);
                 } else {
@@ -65,8 +64,8 @@ impl StepGraph {
         waits
     }
 
-    /// Lets the delete of a deposed object wait until its address has a whole object again. An
-    /// earlier run may not have come to that; until then the deposed object is the one in service.
+    /// Makes the delete of a deposed object wait until its address has a whole object again. An earlier run
+    /// may have ended before that; until then the deposed object is the one in service.
     fn wait_for_successors(&self, drafts: &[Draft], waits: &mut Waits) {
         if drafts.iter().all(|draft| !draft.change.deposed) {
             return;
@@ -82,9 +81,9 @@ impl StepGraph {
         }
     }
 
-    /// Returns the node after which an address has a whole object again, where it has none now: its
-    /// object was left half made, or is gone. A name that is known only later may be that of the
-    /// deposed object, which has to be deleted before it then.
+    /// Returns the node after which an address has a whole object again; none if it has one now. It has none
+    /// now if its object is half made, or gone. None also if a name of the new object is known only later:
+    /// that may be the name of the deposed object, which then has to be deleted first.
     fn whole(&self, draft: &Draft, index: usize) -> Option<NodeId> {
         let is_half_made = matches!(draft.change.progress, Progress::Created { .. });
         let is_awaited = match draft.change.action {
@@ -96,8 +95,8 @@ impl StepGraph {
     }
 }
 
-/// Refuses a delete before there is another object, where the user keeps the API from it: no apply
-/// could do it.
+/// Refuses a delete that comes before the new object exists, if a user of the object keeps the API from
+/// deleting it: no apply could do it.
 pub(super) fn refuse_if_held(
     drafts: &[Draft],
     reference: &Reference<'_>,

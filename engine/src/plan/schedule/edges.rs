@@ -1,5 +1,5 @@
-//! Edges that every plan has: an object is made after those it is made from, and a unique name is
-//! taken after its holder gave it up.
+//! Edges that every plan has: an object is made after those that it is made from, and a unique name is taken
+//! after its holder gave it up.
 
 use crate::address::Name;
 use crate::plan::Action;
@@ -8,7 +8,7 @@ use crate::plan::facts::names::{Handover, NameTable};
 use crate::plan::schedule::graph::{Milestones, NodeId, StepGraph, by_address};
 
 impl StepGraph {
-    /// Lets each object be made or changed after those that it is made from.
+    /// Makes each object wait for those that it is made from.
     pub(super) fn follow_dependencies(&mut self, drafts: &[Draft]) {
         let indices = by_address(drafts);
         for (draft, own) in drafts.iter().zip(&self.milestones) {
@@ -23,7 +23,8 @@ impl StepGraph {
         }
     }
 
-    /// Judges the preconditions of a replace that deletes first before that delete, where they do not wait for it.
+    /// Makes the first delete of a replace that deletes first wait for the preconditions, unless these wait
+    /// for the delete.
     pub(super) fn require_before_delete(&mut self) {
         for index in 0..self.milestones.len() {
             let own = &self.milestones[index];
@@ -35,7 +36,7 @@ impl StepGraph {
         }
     }
 
-    /// Lets each draft that takes a unique name wait until the holder is gone, or has another name.
+    /// Makes each draft that takes a unique name wait until the holder is gone, or has another name.
     pub(super) fn hand_over_names(&mut self, drafts: &[Draft], names: &NameTable<'_>) {
         for handover in names.handovers() {
             let holder = &self.milestones[handover.from];
@@ -50,8 +51,8 @@ impl StepGraph {
         let Some(taker) = self.taker(&self.milestones[to], draft, attribute) else { return };
         self.nodes[taker].needs.insert(free);
         self.handovers.push((taker, free));
-        // Where the name comes late, what depends on the object does not wait for it: it waits for
-        // the object alone, and not at all for one that is there.
+        // If a later phase gives the name, objects that depend on this one do not wait for the name: they
+        // wait for the create, or, if the object exists already, for nothing.
         let own = &mut self.milestones[to];
         if own.first_up != Some(taker) {
             own.ready = own.first_up;
@@ -60,7 +61,7 @@ impl StepGraph {
         }
     }
 
-    /// Returns the node that gives an object its name, unless only a later plan comes to it.
+    /// Returns the node that gives an object its name; none if only a later plan gives it.
     fn taker(&self, own: &Milestones, draft: &Draft, attribute: &Name) -> Option<NodeId> {
         let Some(&first) = own.created.first() else { return own.first_up };
         let program = self.nodes[first].phase.and_then(|it| draft.schema.create.get(it.program))?;

@@ -10,10 +10,10 @@ use crate::schema::Operation;
 use crate::sorted::Set;
 use crate::state::ObjectId;
 
-/// The place of a node in its graph.
+/// The index of a node in its graph.
 pub(super) type NodeId = usize;
 
-/// A step before it has its place in the order.
+/// A step that has no place in the order yet.
 pub(super) struct Node {
     pub(super) draft: usize,
     pub(super) operation: Operation,
@@ -28,15 +28,15 @@ pub(super) struct Node {
 pub(super) struct Milestones {
     /// The first node that makes or changes the object.
     pub(super) first_up: Option<NodeId>,
-    /// The node after which what depends on the object can use it.
+    /// The node after which dependants can use the object.
     pub(super) ready: Option<NodeId>,
-    /// The nodes of a create, as far as this plan goes: one of them gives the object its name.
+    /// The nodes of the create that are part of this plan: one of them gives the object its name.
     pub(super) created: Vec<NodeId>,
-    /// The node that judges the preconditions: nothing is made or changed before it.
+    /// The node that judges the preconditions, before the object is made or changed.
     pub(super) require: Option<NodeId>,
-    /// The first and the last node that delete.
+    /// The first and the last node of the delete.
     pub(super) deletes: Option<(NodeId, NodeId)>,
-    /// The node after which the object no longer depends on what it depended on.
+    /// The node after which the object no longer depends on other objects.
     pub(super) release: Option<NodeId>,
     /// True for a replace that deletes before it creates.
     pub(super) delete_first: bool,
@@ -57,12 +57,12 @@ impl StepGraph {
         self.before(node, Some(other)).contains(&other)
     }
 
-    /// Returns a node and all that come before it.
+    /// Returns a node and all nodes that come before it.
     pub(super) fn all_before(&self, node: NodeId) -> FxHashSet<NodeId> {
         self.before(node, None)
     }
 
-    /// Returns a node and those that come before it, until another one is found.
+    /// Returns a node and nodes that come before it; stops at `until`.
     fn before(&self, node: NodeId, until: Option<NodeId>) -> FxHashSet<NodeId> {
         let (mut open, mut seen) = (vec![node], FxHashSet::default());
         while let Some(next) = open.pop() {
@@ -78,7 +78,7 @@ impl StepGraph {
 }
 
 impl Node {
-    /// Returns the step. The nodes that it needs have their places already.
+    /// Returns the step. The nodes that it needs already have their places in the order.
     pub(super) fn step(&self, id: StepId, place: &[Option<StepId>], drafts: &[Draft]) -> Step {
         let mut needs: Vec<StepId> = self.needs.iter().filter_map(|&need| place[need]).collect();
         needs.sort_unstable();
@@ -95,7 +95,7 @@ impl Node {
     }
 }
 
-/// Returns the place of each address's draft. Those of deposed objects are left out.
+/// Returns the index of each address's draft, without those of deposed objects.
 pub(super) fn by_address(drafts: &[Draft]) -> FxHashMap<&Address, usize> {
     let mut indices = FxHashMap::default();
     indices.reserve(drafts.len());

@@ -32,7 +32,7 @@ impl Milestones {
         Self { first_up, ready, created, ..Self::default() }
     }
 
-    /// The same with the delete of the object that is there now.
+    /// Returns the milestones with the delete of the object that exists now.
     fn ending(self, deleted: &[NodeId]) -> Self {
         let release = deleted.last().copied();
         Self { deletes: deleted.first().copied().zip(release), release, ..self }
@@ -78,7 +78,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The node that judges the conditions of one time, if there are any.
+    /// Adds the node that judges the conditions of one time; returns none if there are no such conditions.
     fn judging(&mut self, when: When) -> Option<NodeId> {
         let is_due = self.draft.change.conditions.iter().any(|it| it.when == when);
         is_due.then(|| {
@@ -94,7 +94,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// The nodes that make or change an object, with the one that judges what it became.
+    /// Returns the nodes that make or change an object, followed by the node that judges its postconditions.
     fn verified(&mut self, mut nodes: Vec<NodeId>) -> Vec<NodeId> {
         let Some(&last) = nodes.last() else { return nodes };
         if let Some(verify) = self.judging(When::After) {
@@ -104,21 +104,22 @@ impl Lowering<'_> {
         nodes
     }
 
-    /// The milestones of an object that stays as it is: what depends on it waits for its conditions.
+    /// Returns the milestones of an object that stays as it is: the objects that depend on it wait for its
+    /// conditions.
     fn judge_only(&mut self, require: Option<NodeId>) -> Milestones {
         let verify = self.judging(When::After);
         Milestones { first_up: verify, ready: verify.or(require), ..Milestones::default() }
     }
 
-    /// Deletes the old object once the new one is whole and all that depends on it has followed.
-    /// Where the new one takes a name of the old one, only its first phase comes before that.
+    /// Deletes the old object once the new one is complete and all dependants have followed. If the new
+    /// object takes a name of the old one, only the first phase of its create comes before the delete.
     fn replace_create_first(&mut self) -> Milestones {
         let created = self.create(true);
         let mut own = Milestones::made(created).ending(&self.delete());
         let Some((delete, gone)) = own.deletes else { return own };
         if names::takes_its_name(self.draft) || names::has_an_unknown_name(self.draft) {
-            // Dependants follow the new object before the old one goes, so they cannot wait for
-            // the activation, which comes after that.
+            // Dependants follow the new object before the old one is deleted, so they cannot wait for the
+            // activation, which comes after the delete.
             own.ready = own.first_up;
             let activation = own.created.get(1).copied();
             if let Some(activation) = activation.filter(|&it| self.graph.nodes[it].phase.is_some())
@@ -132,8 +133,8 @@ impl Lowering<'_> {
         own
     }
 
-    /// Puts the old object aside, and forgets it once there is a new one: until then it is in
-    /// service, and the create may be refused.
+    /// Makes the new object, and then forgets the old one. Until then the old object is in service, and the
+    /// API may refuse the create.
     fn replace_retaining(&mut self) -> Milestones {
         let own = Milestones::made(self.create(true));
         let forgotten = self.forget();
@@ -143,8 +144,8 @@ impl Lowering<'_> {
         Milestones { release: Some(forgotten), ..own }
     }
 
-    /// Leaves the old object, which is still used, beside the new one. Where names are unique, the
-    /// new one cannot have its name until the old one is gone.
+    /// Makes the new object beside the old one, which is still used. If names are unique, the new object
+    /// cannot get its name until the old one is gone.
     fn replace_beside(&mut self) -> Milestones {
         let mut created = self.create(true);
         if names::takes_its_name(self.draft)
@@ -182,9 +183,9 @@ impl Lowering<'_> {
         self.verified(nodes)
     }
 
-    /// Does first what an earlier run left undone of a create, and updates what that does not carry
-    /// then. An update that has anything left to send begins anew: what came before may not hold
-    /// any more.
+    /// Finishes a create that an earlier run began, and then updates the attributes that the create does not
+    /// carry. An update with anything left to send starts again at its first phase: the effects of the phases
+    /// that were done may be gone.
     fn update(&mut self) -> Vec<NodeId> {
         let draft = self.draft;
         let mut changed = draft.changed.clone();
@@ -199,7 +200,7 @@ impl Lowering<'_> {
         let Some(program) = choose(&draft.schema.update, judged) else {
             return self.no_program("update");
         };
-        // Once more from the beginning, an update does what was left of it, too.
+        // An update that starts again also does what an earlier run left of it.
         let begun = (ProgramKind::Update, program);
         let rest = draft.rest.filter(|rest| (rest.kind, rest.program) != begun);
         let mut nodes = rest.map_or_else(Vec::new, |rest| self.finish(rest, true));
@@ -212,7 +213,8 @@ impl Lowering<'_> {
         nodes
     }
 
-    /// Returns the last phases of a program that an earlier run began. An update may come after them.
+    /// Returns the nodes of the last phases of a program that an earlier run began. An update may come after
+    /// them.
     fn finish(&mut self, rest: RemainingPhases, is_before_update: bool) -> Vec<NodeId> {
         let phases = self.draft.rest().map_or(&[][..], |(_, phases)| phases);
         let left = rest.left(phases, is_before_update);
@@ -224,8 +226,8 @@ impl Lowering<'_> {
         nodes
     }
 
-    /// Deletes from the beginning, however far an earlier run came: what was drained may work
-    /// again, and draining twice is harmless.
+    /// Deletes from the first phase on, however far an earlier run came: a drained object may work again, and
+    /// draining it twice is harmless.
     fn delete(&mut self) -> Vec<NodeId> {
         let schema = &self.draft.schema;
         let judged = Judged::live(self.draft.change.before.as_deref());
@@ -245,7 +247,8 @@ impl Lowering<'_> {
         Vec::new()
     }
 
-    /// Returns the nodes of some phases of a program with so many phases, each after the one before it.
+    /// Returns the nodes of some phases of a program that has `phases` phases; each node needs the one before
+    /// it.
     fn chain(
         &mut self,
         (kind, program, phases): (ProgramKind, usize, usize),

@@ -1,7 +1,8 @@
-//! Prunes the secrets that no call sends: how apply would compute those of an object that stays as it is.
+//! Prunes secrets that no call sends: the expressions of secrets of an object that stays as it is.
 //!
-//! The text of a spec may say one in clear, and it would stand in a plan file for nothing. The secrets of an object
-//! are kept where something that the plan does refers to the object, and takes them from there.
+//! The text of a spec may contain a secret in clear, and it would stand in a plan file for nothing. The
+//! secrets of an object are kept if another change, or an output, refers to the object, because apply then
+//! takes them from there.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +42,7 @@ fn used(plan: &Plan) -> BTreeSet<Address> {
     used
 }
 
-/// The values that apply computes for a change.
+/// Returns the values that apply computes for a change.
 fn residuals(change: &Change) -> Vec<Value> {
     let after = change.after.iter().flat_map(|after| after.values());
     let open = after.filter(|value| !value.is_known()).cloned();

@@ -6,9 +6,9 @@ use super::model::{Api, ErrorRow, Meaning, Naming};
 use super::reader::{Keys, Node, Reader};
 use super::{auth, diagnostics, headers, texts};
 
-/// The number of simultaneous calls to an API whose descriptor does not say.
+/// The number of simultaneous calls to an API if its descriptor gives none.
 const CONCURRENCY: usize = 16;
-/// No API is called by more at once, whatever its descriptor says.
+/// The most simultaneous calls to an API, whatever its descriptor gives.
 const CONCURRENCY_MAX: usize = 256;
 
 pub(super) fn read(reader: &mut Reader, node: Node<'_>) -> Option<Api> {

@@ -1,4 +1,4 @@
-//! Reading `[type.<name>.attribute]`: what an attribute holds, and how it looks on each wire.
+//! Reads `[type.<name>.attribute]`: the values of an attribute, and their form on each wire.
 
 use std::collections::BTreeMap;
 
@@ -82,7 +82,8 @@ pub(super) fn read(
     Some(AttributeModel { schema, header, wires, merges, image })
 }
 
-/// Reads `header`: the header of an answer that shows the attribute. Lists show one for all their objects.
+/// Reads `header`: the header of an answer that shows the attribute. An answer to a list has one header for
+/// all its objects, so only reads show the attribute.
 fn header(reader: &mut Reader, keys: &mut Keys<'_>, schema: &mut Attribute) -> Option<String> {
     let node = keys.node("header")?;
     let name = reader.text(node, "header")?.to_lowercase();
@@ -96,7 +97,7 @@ fn header(reader: &mut Reader, keys: &mut Keys<'_>, schema: &mut Attribute) -> O
     Some(name)
 }
 
-/// Reads `merges`, which wants to know each key that an object has, and to send it as it is.
+/// Reads `merges`. For it, each key of an object must be known, and sent without a change.
 fn merges(
     reader: &mut Reader,
     keys: &mut Keys<'_>,
@@ -164,7 +165,7 @@ fn default(reader: &mut Reader, node: Node<'_>, ty: &Type) -> Option<Value> {
     }
 }
 
-/// Reads `equal_as`, which is for texts, also in collections.
+/// Reads `equal_as`, which is for texts, including those in collections.
 fn form(reader: &mut Reader, keys: &mut Keys<'_>, ty: &Type) -> Option<Form> {
     let node = keys.node("equal_as")?;
     let form = reader.word(node, "equal_as", &Form::WORDS)?;
@@ -199,7 +200,7 @@ fn constraint(reader: &mut Reader, context: &Context, keys: &mut Keys<'_>) -> Co
     }
 }
 
-/// Allowed texts; `@name` stands for all of an enumeration.
+/// Reads allowed texts; `@name` means all texts of an enumeration.
 fn one_of(reader: &mut Reader, context: &Context, node: Node<'_>) -> Vec<Name> {
     let mut values: Vec<Name> = Vec::new();
     for text in reader.texts(node, "one_of") {
@@ -220,7 +221,7 @@ fn one_of(reader: &mut Reader, context: &Context, node: Node<'_>) -> Vec<Name> {
     values
 }
 
-/// The shapes of an attribute on the wires of all APIs.
+/// Returns the forms of an attribute on the wires of all APIs.
 fn wires(
     reader: &mut Reader,
     context: &Context,
@@ -231,7 +232,7 @@ fn wires(
     let codecs = keys.node("codec").map(|node| codecs(reader, node)).unwrap_or_default();
     let wire = keys.node("wire");
     let mut wires = BTreeMap::new();
-    // What is derived is on no wire, unless the descriptor says where a phase may write it.
+    // A derived attribute is on no wire, unless the descriptor says where a phase writes it.
     let is_derived = schema.derived.is_some();
     let is_on_wires = wire.map_or(!is_derived, |it| it.get_ref().as_bool() != Some(false));
     if !is_on_wires {
@@ -259,7 +260,7 @@ fn wires(
     wires
 }
 
-/// Returns the values that an API shows as null though they were set.
+/// Returns the values that an API shows as null although they were set.
 fn nulls(wires: &BTreeMap<Name, WireShape>, ty: &Type) -> Vec<Value> {
     let shown = wires.values().filter(|shape| shape.read_at.is_some());
     let words = shown.flat_map(|shape| codec::nulls(&shape.read));
@@ -283,7 +284,7 @@ fn shape(name: &str, codecs: &[Codec]) -> WireShape {
     }
 }
 
-/// The shape in one API: a name, `false`, or a table.
+/// Reads the form in one API: a name, `false`, or a table.
 fn one_wire(reader: &mut Reader, wires: &mut BTreeMap<Name, WireShape>, api: &str, node: Node<'_>) {
     if node.get_ref().as_bool() == Some(false) {
         wires.remove(api);
@@ -386,7 +387,7 @@ fn codec_of(reader: &mut Reader, keys: &mut Keys<'_>) -> Option<Codec> {
     found.next().filter(|_| found.next().is_none())
 }
 
-/// `[["OFF", false], ["ON", true]]`: wire and attribute.
+/// Reads `[["OFF", false], ["ON", true]]`: pairs of the wire's and the attribute's form.
 fn values(reader: &mut Reader, node: Node<'_>) -> Option<Codec> {
     let json = reader.json(node, "values")?;
     let pairs: Option<Vec<_>> = json.as_array().and_then(|items| {

@@ -1,4 +1,4 @@
-//! Reading keys, and the ways in which an API takes them.
+//! Reads keys, and the ways in which an API takes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,8 @@ fn key(reader: &mut Reader, node: Node<'_>) -> Option<KeySource> {
     Some(KeySource { source, public })
 }
 
-/// Reads `ca`, `certificate` and `certificate_key` of `[provider]`. What proves who one is comes from the environment.
+/// Reads `ca`, `certificate` and `certificate_key` of `[provider]`. The client certificate and its key come
+/// only from the environment.
 pub(super) fn certificates(reader: &mut Reader, provider: &mut Keys<'_>) -> Certificates {
     let mut source = |key: &'static str, is_own: bool| {
         let node = provider.node(key)?;
@@ -64,7 +65,7 @@ pub(super) fn certificates(reader: &mut Reader, provider: &mut Keys<'_>) -> Cert
     }
 }
 
-/// Reads `auth`: one way to send a key, or several that go out together.
+/// Reads `auth`: one way to send a key, or several that are used together.
 pub(super) fn read(reader: &mut Reader, node: Node<'_>) -> Vec<Auth> {
     Reader::items(node).into_iter().filter_map(|node| one(reader, node)).collect()
 }
@@ -135,7 +136,7 @@ pub(super) fn token(
     Some(token)
 }
 
-/// Checks that the keys that an API is sent exist.
+/// Checks that the keys that an API gets exist.
 pub(super) fn check(
     reader: &mut Reader,
     api: &Api,

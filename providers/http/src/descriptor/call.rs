@@ -1,4 +1,4 @@
-//! Reading calls: `rest: GET /things/${id}` and `graphql: mutation save(input: ${sends})`.
+//! Reads calls: `rest: GET /things/${id}` and `graphql: mutation save(input: ${sends})`.
 
 use engine::expression::parse::{Dialect, expression};
 use engine::expression::{Kind, Root};
@@ -11,7 +11,7 @@ use super::reader::{Keys, Node, Reader};
 use crate::codec::is_graphql_name;
 use crate::template::{PathTemplate, ValueTemplate};
 
-/// The name that stands for what a phase sends.
+/// The name of the values that a phase sends.
 const SENDS: &str = "sends";
 
 /// Reads a call's text.
@@ -85,7 +85,7 @@ fn argument(text: &str) -> Result<(String, Argument), String> {
     Ok((name.to_owned(), value))
 }
 
-/// Splits arguments at the commas that stand in no bracket and no quotes.
+/// Splits arguments at the commas outside brackets and quotes.
 fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut start, mut quoted) = (Vec::new(), 0_usize, 0, false);
     for (index, byte) in text.bytes().enumerate() {
@@ -105,7 +105,7 @@ fn split(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Reads `list`: a call, a table with a call, or a list of them that is joined.
+/// Reads `list`: a call, a table with a call, or a list of them whose results are joined.
 pub(super) fn lists(reader: &mut Reader, context: &Context, node: Node<'_>) -> Vec<ListCall> {
     Reader::items(node)
         .into_iter()
@@ -126,7 +126,7 @@ pub(super) fn lists(reader: &mut Reader, context: &Context, node: Node<'_>) -> V
         .collect()
 }
 
-/// Reads `find`: as `list`, but one call.
+/// Reads `find`, which has the form of `list`, but only one call.
 pub(super) fn search(reader: &mut Reader, context: &Context, node: Node<'_>) -> Option<ListCall> {
     let mut calls = lists(reader, context, node);
     if calls.len() > 1 {
@@ -137,7 +137,7 @@ pub(super) fn search(reader: &mut Reader, context: &Context, node: Node<'_>) -> 
     calls.pop()
 }
 
-/// Reads `read`: a call, a table with a call, or a list of them that is joined.
+/// Reads `read`: a call, a table with a call, or a list of them whose results are joined.
 pub(super) fn reads(reader: &mut Reader, context: &Context, node: Node<'_>) -> Vec<ReadCall> {
     Reader::items(node)
         .into_iter()
@@ -161,8 +161,8 @@ pub(super) fn reads(reader: &mut Reader, context: &Context, node: Node<'_>) -> V
         .collect()
 }
 
-/// Reads how a list comes in pages. Pages are asked for in the query of a path, which GraphQL has
-/// not: without a word, the rest of a list would look absent.
+/// Reads the form of paging of a list. Pages are asked for in the query of a path. A GraphQL call has no
+/// query, so paging is an error there: if it were ignored, the rest of a list would look absent.
 fn paging(reader: &mut Reader, node: Node<'_>, request: Option<&Request>) -> Option<Paging> {
     if matches!(request, Some(Request::Graphql { .. })) {
         let span = reader.span(node.span());

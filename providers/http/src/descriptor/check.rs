@@ -15,7 +15,7 @@ use super::reader::Reader;
 use super::{diagnostics, price};
 use crate::template::{ANSWER, ELEMENT, ONE_TIME, PARENT, SELF, names};
 
-/// One type under scrutiny.
+/// The check of one type.
 struct Check<'a> {
     reader: &'a mut Reader,
     name: &'a str,
@@ -41,7 +41,7 @@ pub(super) fn type_model(reader: &mut Reader, (name, span): (&str, Span), model:
     price::check(check.reader, name, model);
 }
 
-/// The types that attributes are said to hold.
+/// Checks the types whose objects attributes hold.
 pub(super) fn held_types(
     reader: &mut Reader,
     models: &BTreeMap<Name, TypeModel>,
@@ -73,7 +73,7 @@ impl<'a> Check<'a> {
         model.create.iter().chain(&model.update).chain(&model.delete)
     }
 
-    /// Objects that specs only look up are never called to change.
+    /// Checks that a type whose objects are only looked up has no calls that change them.
     fn data_only(&mut self) {
         self.key();
         if self.all_programs().next().is_some() || self.model.find.is_some() {
@@ -94,7 +94,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// The only object of a type is there from the start, and stays.
+    /// Checks a type with only one object, which exists from the start, and stays.
     fn singleton(&mut self) {
         self.updates();
         let has = |programs: &[ProgramModel]| !programs.is_empty();
@@ -164,7 +164,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Every name in a template is an attribute, and every sent name too.
+    /// Checks that every name in a template, and every sent name, is an attribute.
     fn calls(&mut self) {
         for phase in self.all_programs().flat_map(|program| &program.phases) {
             let mut used: Vec<Name> = phase.with.keys().cloned().collect();
@@ -191,7 +191,7 @@ impl<'a> Check<'a> {
         self.lists();
     }
 
-    /// A set whose elements have calls of their own is one that reads show.
+    /// Checks that a set whose elements have their own calls is shown by reads.
     fn elements(&mut self, phase: &PhaseModel) {
         let Some(elements) = &phase.elements else { return };
         let name = &elements.attribute;
@@ -218,7 +218,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// A list is filled in with nothing, or with the parent of what it lists.
+    /// Checks that the call of a list uses no names, or only those of the parent.
     fn lists(&mut self) {
         let has_parent = self.model.parent.is_some();
         let named =
@@ -237,7 +237,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// A read knows the id, and what the lists show of the object.
+    /// Checks that a read uses only the id, and attributes that lists show.
     fn reads(&mut self) {
         for call in self.model.read.iter().map(|read| &read.call) {
             for name in sorted(call.names()) {
@@ -258,7 +258,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// A search for a lost create knows what was sent, and what it was sent under.
+    /// Checks that the search for a lost create uses only attributes that were sent, and the one-time name.
     fn find(&mut self) {
         let Some(find) = &self.model.find else { return };
         let call = &find.call;
@@ -309,7 +309,7 @@ impl<'a> Check<'a> {
         self.key();
     }
 
-    /// A create is looked up by the attribute that holds its one-time name, so it must be sent there.
+    /// Checks that a create sends its one-time name in the attribute by which it is looked up.
     fn one_time_name(&mut self, attribute: &Name) {
         let sends_it = |program: &ProgramModel| {
             let Some(phase) = program.phases.first() else { return true };
@@ -355,7 +355,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// A key that follows from what changes in place changes with it.
+    /// Checks that a derived key does not depend on attributes that change in place, because it would change
+    /// with them.
     fn derived_key(&mut self, key: &Name) {
         let derived = self.model.attributes.get(key).and_then(|it| it.schema.derived.as_ref());
         for part in derived.map(names).into_iter().flatten() {
@@ -441,7 +442,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// The conditions of a wait.
+    /// Checks the conditions of a wait.
     fn conditions(
         &mut self,
         until: &Expr,
@@ -528,10 +529,10 @@ impl check::Types for OneType<'_> {
     }
 }
 
-/// The name by which a `when` sees the object as it is now.
+/// The name by which a `when` sees the live object.
 const OLD: &str = "old";
 
-/// The scope of `when`: the attributes by name, and the object as it is now.
+/// The scope of `when`: the attributes by name, and the live object.
 struct AttributeTypes<'a>(&'a Type);
 
 impl check::Types for AttributeTypes<'_> {
@@ -544,7 +545,7 @@ impl check::Types for AttributeTypes<'_> {
         }
         match fields.get(name) {
             Some(field) => Ok(field.ty.clone()),
-            // The name alone is reported already.
+            // The unknown name is reported already.
             None => Ok(Type::Any),
         }
     }

@@ -91,7 +91,7 @@ pub(super) fn bad_call(span: Span, reason: &str) -> Diagnostic {
     )
 }
 
-/// Something does not fit, with the reason under it and what to do.
+/// Returns the error about a value that does not fit, with the reason as its label, and advice.
 pub(super) fn misfit(span: Span, summary: &str, label: &str, help: &str) -> Diagnostic {
     Diagnostic::error(summary).at(span).label(label.to_owned()).help(help.to_owned())
 }

@@ -1,4 +1,4 @@
-//! Reading `headers` of an API, a type or a phase.
+//! Reads the `headers` of an API, a type or a phase.
 
 use super::model::Header;
 use super::reader::{Keys, Node, Reader, named};

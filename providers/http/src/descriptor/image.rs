@@ -12,7 +12,7 @@ use super::diagnostics;
 use super::model::AttributeModel;
 use super::reader::{Keys, Reader};
 
-/// Reads the key: its place where the attribute names an image.
+/// Reads the key; returns its place if the attribute names an image.
 pub(super) fn read(reader: &mut Reader, keys: &mut Keys<'_>, ty: &Type) -> Option<Span> {
     let node = keys.node("image").filter(|_| keys.flag(reader, "image"))?;
     let span = reader.span(node.span());
@@ -29,14 +29,15 @@ pub(super) fn read(reader: &mut Reader, keys: &mut Keys<'_>, ty: &Type) -> Optio
     None
 }
 
-/// The rules that warn about images, each with its place.
+/// Returns the rules that warn about images, each with its place.
 pub(super) fn rules(
     attributes: &BTreeMap<Name, AttributeModel>,
 ) -> impl Iterator<Item = (Span, Rule)> {
     attributes.iter().filter_map(|(name, attribute)| Some((attribute.image?, rule(name)?)))
 }
 
-/// The rule that the name has a tag other than `latest`, or a digest. A colon may also stand before the port of a registry.
+/// Returns the rule that the name has a tag other than `latest`, or a digest. A colon may also stand before
+/// the port of a registry.
 fn rule(name: &Name) -> Option<Rule> {
     let image = format!("new.{name}");
     let bare = format!("${{trimsuffix({image}, \":latest\")}}");

@@ -1,7 +1,8 @@
 //! Keys of the provider in paths, such as `${owner}` in `GET /orgs/${owner}/repos`.
 //!
-//! Only keys that are no secrets stand there. The reader marks them, so that they are not taken for attributes, and
-//! the configuration puts their values in their place. An attribute of the same name goes before a key.
+//! Only keys that are no secrets may stand there. The reader marks them, so that they are not taken for
+//! attributes, and the configuration replaces them by their values. An attribute with the same name takes
+//! precedence.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +29,7 @@ pub(super) fn mark(model: &mut TypeModel, keys: &BTreeMap<Name, KeySource>) {
 }
 
 impl Descriptor {
-    /// The descriptor with the values of keys in the paths of its calls.
+    /// Returns the descriptor with the values of keys filled into the paths of its calls.
     pub(crate) fn with_keys(&self, keys: &BTreeMap<Name, Key>) -> Self {
         let mut filled = self.clone();
         let fill = &mut |kind: &mut Kind| {
@@ -42,7 +43,7 @@ impl Descriptor {
         filled
     }
 
-    /// The keys that paths name.
+    /// Returns the keys that paths name.
     pub(crate) fn keys_in_paths(&self) -> BTreeSet<&Name> {
         let mut names = BTreeSet::new();
         for call in self.types.values().flat_map(TypeModel::calls) {
@@ -75,7 +76,7 @@ fn in_paths(model: &mut TypeModel, change_part: &mut dyn FnMut(&mut Kind)) {
     }
 }
 
-/// All calls of a type, with those that show operations.
+/// Returns all calls of a type, including those that show operations.
 fn calls(model: &mut TypeModel) -> impl Iterator<Item = &mut CallModel> {
     let programs = model.create.iter_mut().chain(&mut model.update).chain(&mut model.delete);
     let of_phases = programs.flat_map(|program| &mut program.phases).flat_map(|phase| {

@@ -1,7 +1,7 @@
-//! Descriptors: TOML text to a [`Descriptor`], with every mistake in one go.
+//! Descriptors: TOML text to a [`Descriptor`], with all mistakes at once.
 //!
-//! A descriptor says what a provider manages, how each phase of each operation is called, and what
-//! must hold. Reading one looks nothing up; addresses and keys come with the configuration.
+//! A descriptor gives the types that a provider manages, the call of each phase of each operation, and rules.
+//! Reading one looks nothing up; addresses and keys come from the configuration.
 
 mod api;
 mod attribute;
@@ -40,7 +40,7 @@ use reader::{Keys, Reader, named};
 /// The longest descriptor, in bytes.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// The names that the types of a descriptor may refer to.
+/// The names that the types of a descriptor may use.
 pub(super) struct Context {
     pub(super) apis: BTreeMap<Name, Api>,
     /// The keys of the provider.
@@ -55,8 +55,8 @@ impl Context {
     }
 }
 
-/// Reads a descriptor. The diagnostics' spans point into `file`, which the caller has added to its
-/// sources with the same text. There is a descriptor exactly when none of them is an error.
+/// Reads a descriptor. The spans of the diagnostics point into `file`, which the caller has added to its
+/// sources with the same text. The descriptor is none if one of the diagnostics is an error.
 pub fn load(text: &str, file: FileId) -> (Option<Descriptor>, Diagnostics) {
     let mut reader = Reader { file, diagnostics: Diagnostics::new() };
     if text.len() > BYTES_MAX {

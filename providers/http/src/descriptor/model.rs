@@ -1,6 +1,6 @@
 //! The content of a descriptor, as plain data that the rest of the crate interprets.
 //!
-//! Nothing here looks anything up; the text form and its mistakes are the reader's.
+//! Nothing is looked up here; the reader handles the text form and its mistakes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -29,27 +29,27 @@ pub struct Descriptor {
     pub(crate) name: Name,
     /// The digest of the descriptor's text.
     pub(crate) digest: Digest,
-    /// The keys, by the names that `auth` has for them.
+    /// The keys, by their names in `auth`.
     pub(crate) keys: BTreeMap<Name, KeySource>,
     pub(crate) certificates: Certificates,
-    /// The authorization server that gives the key `token`.
+    /// The authorization server that gives the key `token`; none if the provider has none.
     pub(crate) token: Option<TokenModel>,
-    /// The time that an absence must last to count, if the descriptor says.
+    /// The time that an absence must last to count; none if the descriptor gives none.
     pub(crate) settle: Option<Duration>,
-    /// Its APIs.
+    /// The APIs of the provider.
     pub(crate) apis: BTreeMap<Name, Api>,
-    /// Its resource types.
+    /// The resource types of the provider.
     pub(crate) types: BTreeMap<Name, TypeModel>,
 }
 
-/// The sources of certificates: their content, or the paths of their files.
+/// The sources of certificates: their contents, or the paths of their files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Certificates {
-    /// The authorities that are trusted in the place of the system's.
+    /// The certificate authorities that are trusted in place of the system's.
     pub(crate) ca: Option<Source>,
-    /// The certificate that is shown to servers.
+    /// The client certificate.
     pub(crate) certificate: Option<Source>,
-    /// Its key.
+    /// The key of the client certificate.
     pub(crate) key: Option<Source>,
 }
 
@@ -60,7 +60,7 @@ impl Certificates {
 }
 
 impl Descriptor {
-    /// Returns the largest number of simultaneous calls, to all APIs that its types call.
+    /// Returns the largest number of simultaneous calls to all APIs that the type calls.
     pub(crate) fn concurrency(&self) -> usize {
         let called: BTreeSet<&Name> = self.types.values().flat_map(TypeModel::apis).collect();
         let bounds = called.iter().filter_map(|name| self.apis.get(*name));
@@ -69,34 +69,34 @@ impl Descriptor {
 }
 
 impl TypeModel {
-    /// The APIs that it calls.
+    /// Returns the APIs that the type calls.
     fn apis(&self) -> impl Iterator<Item = &Name> {
         self.calls().map(|call| &call.api)
     }
 
-    /// Returns the attributes that reads need beside the id. Lists show them.
+    /// Returns the attributes that reads need in addition to the id. Lists show them.
     pub(crate) fn named_by_reads(&self) -> BTreeSet<Name> {
         let names = self.read.iter().flat_map(|read| read.call.names());
         names.filter(|name| *name != self.key).collect()
     }
 
-    /// Returns true if an object that no list shows is one that no read shows either.
+    /// Returns true if reads find only objects that lists show.
     pub(crate) fn is_seen_by_lists(&self) -> bool {
         self.read.is_empty() || !self.named_by_reads().iter().all(|name| self.is_part_of_key(name))
     }
 
-    /// Returns true if an attribute can be told from the id.
+    /// Returns true if the value of an attribute can be computed from the id.
     pub(crate) fn is_part_of_key(&self, name: &Name) -> bool {
         let key = self.attributes.get(&self.key).and_then(|it| it.schema.derived.as_ref());
         key.is_some_and(|key| key_parts::splits(key) && names(key).contains(name))
     }
 
-    /// Returns true if an attribute has the value of one of the parent.
+    /// Returns true if an attribute has the value of an attribute of the parent.
     pub(crate) fn repeats_parent(&self, name: &Name) -> bool {
         self.parent.as_ref().is_some_and(|parent| parent.attributes.contains_key(name))
     }
 
-    /// Returns true if lists show an attribute, or all that it derives from.
+    /// Returns true if lists show an attribute, or all attributes that it is derived from.
     pub(crate) fn is_listed(&self, name: &Name) -> bool {
         let shows = |name: &Name| {
             let Some(attribute) = self.attributes.get(name) else { return false };
@@ -112,8 +112,9 @@ impl TypeModel {
         }
     }
 
-    /// The attributes by which a path in these phases names an object, as it is: what they send
-    /// elsewhere. What stands in paths alone is sent by them.
+    /// Returns the attributes whose live values name the object in the paths of these phases, because the
+    /// phases send new values of them in other places. An attribute that stands only in paths is sent by
+    /// them.
     pub(crate) fn named_by_paths(&self, phases: &[PhaseModel]) -> BTreeSet<Name> {
         let sent = self.attributes.iter().filter(|(name, attribute)| {
             phases.iter().any(|phase| phase.sends_beside_path(name, attribute))
@@ -121,7 +122,7 @@ impl TypeModel {
         sent.map(|(name, _)| name).filter(|name| **name != self.key).cloned().collect()
     }
 
-    /// All its calls.
+    /// Returns all calls of the type.
     pub(crate) fn calls(&self) -> impl Iterator<Item = &CallModel> {
         let programs = self.create.iter().chain(&self.update).chain(&self.delete);
         let phases = programs.flat_map(|program| &program.phases);
@@ -143,7 +144,7 @@ pub(crate) struct Source {
 #[derive(Clone, Debug)]
 pub(crate) struct KeySource {
     pub(crate) source: Source,
-    /// True if it is no secret, such as the name of a user.
+    /// True if the key is no secret, such as the name of a user.
     pub(crate) public: bool,
 }
 
@@ -157,7 +158,7 @@ pub(crate) struct TokenModel {
 }
 
 impl TokenModel {
-    /// The names of the keys that it is asked with.
+    /// Returns the names of the keys that the request for a token needs.
     pub(crate) fn key_names(&self) -> BTreeSet<&Name> {
         self.client.names().into_iter().chain(self.secret.names()).collect()
     }
@@ -167,15 +168,15 @@ impl TokenModel {
 #[derive(Clone, Debug)]
 pub(crate) struct Api {
     pub(crate) address: Source,
-    /// The keys that each call is sent with.
+    /// The keys that each call sends.
     pub(crate) auth: Vec<Auth>,
-    /// The headers that each call is sent with.
+    /// The headers that each call sends.
     pub(crate) headers: Vec<(String, KeyText)>,
     pub(crate) concurrency: usize,
-    /// The most bytes of a body that it takes.
+    /// The largest body that the API accepts, in bytes; none if there is no bound.
     pub(crate) body_max: Option<usize>,
     pub(crate) naming: Naming,
-    /// True if answers that show an object leave out what is empty.
+    /// True if answers that show an object leave out empty attributes.
     pub(crate) omits_empty: bool,
     /// The places of an error's message in a body, in order of preference.
     pub(crate) message_at: Vec<WirePath>,
@@ -183,7 +184,7 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    /// The names of the keys that its calls are sent with.
+    /// Returns the names of the keys that calls of the API send.
     pub(crate) fn key_names(&self) -> BTreeSet<&Name> {
         let texts = self.auth.iter().map(|auth| &auth.value);
         let texts = texts.chain(self.headers.iter().map(|(_, text)| text));
@@ -196,40 +197,40 @@ impl Api {
 pub(crate) struct Auth {
     pub(crate) place: Place,
     pub(crate) value: KeyText,
-    /// True if the value is sent in the form of basic authentication.
+    /// True if the value is sent as basic authentication.
     pub(crate) is_basic: bool,
 }
 
 /// A place in a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
-    /// A header of this name.
+    /// The header with this name.
     Header(String),
-    /// A parameter of the query.
+    /// The parameter of the query with this name.
     Query(String),
 }
 
-/// A header of a call, filled in with attributes. One that is null is left out.
+/// A header of a call, with attributes filled in. A header with a null value is left out.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub(crate) name: String,
     pub(crate) value: ValueTemplate,
 }
 
-/// Keys from the root of a body to a place in it.
+/// The keys that lead from the root of a body to a place in it.
 pub(crate) type WirePath = Vec<String>;
 
-/// One row of an API's error table: which refusals are known, and what they mean.
+/// One row of an API's error table: a known refusal, and its meaning.
 #[derive(Clone, Debug)]
 pub(crate) struct ErrorRow {
     /// The name that phases use, such as `in_use`.
     pub(crate) name: Option<String>,
-    /// For which statuses; none: for all.
+    /// The statuses that the row is for; empty for all.
     pub(crate) statuses: BTreeSet<u16>,
-    /// A part of the message, in lower case; none: any message.
+    /// A part of the message, in lower case; none for any message.
     pub(crate) matching: Option<String>,
     pub(crate) meaning: Meaning,
-    /// Its place in the descriptor.
+    /// The place of the row in the descriptor.
     pub(crate) span: Span,
     pub(crate) help: Option<String>,
 }
@@ -246,13 +247,13 @@ pub(crate) enum Meaning {
     Done,
 }
 
-/// The type below whose objects the objects of another type stand.
+/// The parent of a type: the type below whose objects the type's objects are.
 #[derive(Clone, Debug)]
 pub(crate) struct Parent {
     pub(crate) ty: Name,
-    /// The attributes of a child, and the attributes of its parent that they repeat.
+    /// The attributes of a child, each with the attribute of its parent that it repeats.
     pub(crate) attributes: BTreeMap<Name, Name>,
-    /// Its place in the descriptor.
+    /// The place in the descriptor.
     pub(crate) span: Span,
 }
 
@@ -260,19 +261,20 @@ pub(crate) struct Parent {
 #[derive(Clone, Debug)]
 pub(crate) struct TypeModel {
     pub(crate) description: String,
-    /// True if specs only look its objects up.
+    /// True if objects of the type can only be looked up.
     pub(crate) data_only: bool,
-    /// The headers of all its calls.
+    /// The headers of all calls of the type.
     pub(crate) headers: Vec<Header>,
-    /// The id of the only object, where each account has one from the start.
+    /// The id of the only object of the type, if each account has one from the start; else none.
     pub(crate) singleton: Option<ObjectId>,
     pub(crate) parent: Option<Parent>,
     pub(crate) attributes: BTreeMap<Name, AttributeModel>,
-    /// The calls that list all objects, joined by the key.
+    /// The calls that list all objects; their results are joined by the key.
     pub(crate) list: Vec<ListCall>,
-    /// The calls that read one object, joined; empty: the list is filtered.
+    /// The calls that read one object; their results are joined. If empty, the object is searched in the
+    /// list.
     pub(crate) read: Vec<ReadCall>,
-    /// The search for a lost create, where the identity alone does not say.
+    /// The search for a lost create; none if the identity alone is enough.
     pub(crate) find: Option<ListCall>,
     /// The attribute that holds the id.
     pub(crate) key: Name,
@@ -280,7 +282,7 @@ pub(crate) struct TypeModel {
     pub(crate) update: Vec<ProgramModel>,
     pub(crate) delete: Vec<ProgramModel>,
     pub(crate) identity: Identity,
-    /// The header of [`Identity::IdempotencyKey`].
+    /// The header of [`Identity::IdempotencyKey`]; none for other identities.
     pub(crate) idempotency_header: Option<String>,
     pub(crate) replace: ReplaceOrder,
     pub(crate) unique_name: bool,
@@ -289,36 +291,38 @@ pub(crate) struct TypeModel {
     /// The price of an object, with its place in the descriptor.
     pub(crate) price: Option<(Price, Span)>,
     pub(crate) rules: Vec<Rule>,
-    /// The place of each rule in the descriptor.
+    /// The places of the rules in the descriptor.
     pub(crate) rule_spans: Vec<Span>,
 }
 
-/// An attribute and its shapes on the wire.
+/// An attribute and its forms on the wire.
 #[derive(Clone, Debug)]
 pub(crate) struct AttributeModel {
     pub(crate) schema: Attribute,
-    /// The header of an answer that shows it, in lower case.
+    /// The header of an answer that shows the attribute, in lower case; none if a body shows it.
     pub(crate) header: Option<String>,
-    /// By API; an API that is not there does not know the attribute.
+    /// The forms by API; an API without one does not know the attribute.
     pub(crate) wires: BTreeMap<Name, WireShape>,
-    /// True if the API merges what it is sent into what it has: a key goes where it is sent as null.
+    /// True if the API merges the sent value into the existing one: it removes a key that is sent as null.
     pub(crate) merges: bool,
-    /// The place that says that it names a container image.
+    /// The place in the descriptor which says that the attribute names a container image; none if it does
+    /// not.
     pub(crate) image: Option<Span>,
 }
 
 impl AttributeModel {
-    /// Returns true if an API has a place for the attribute in what is sent to it.
+    /// Returns true if requests to an API have a place for the attribute.
     pub(crate) fn is_written_to(&self, api: &Name) -> bool {
         self.wires.get(api).is_some_and(|wire| wire.write_at.is_some())
     }
 
-    /// Returns true if the attribute is written to another API, and this one has no place for it.
+    /// Returns true if requests to another API have a place for the attribute, and requests to this one have
+    /// none.
     pub(crate) fn is_written_elsewhere(&self, api: &Name) -> bool {
         !self.is_written_to(api) && self.wires.keys().any(|other| self.is_written_to(other))
     }
 
-    /// Returns true if a spec may give the attribute, APIs show it, and none has a place for it in what is sent.
+    /// Returns true if a spec may give the attribute, and APIs show it, but no request has a place for it.
     pub(crate) fn is_only_shown(&self) -> bool {
         let is_given = self.schema.presence != Presence::Computed;
         is_given && !self.wires.is_empty() && !self.wires.keys().any(|api| self.is_written_to(api))
@@ -328,17 +332,19 @@ impl AttributeModel {
 /// The form of an attribute on the wire of one API.
 #[derive(Clone, Debug)]
 pub(crate) struct WireShape {
-    /// Its path in a written object; none: it is never written.
+    /// The path in a written object; none if the attribute is never written.
     pub(crate) write_at: Option<WirePath>,
-    /// Its path in an answer; none: it is never read.
+    /// The path in an answer; none if the attribute is never read.
     pub(crate) read_at: Option<WirePath>,
     /// The codecs that writing applies, in order.
     pub(crate) write: Vec<Codec>,
     /// The codecs that reading undoes, from the last to the first.
     pub(crate) read: Vec<Codec>,
-    /// The value that is written in place of the attribute's own, made of all attributes; null writes nothing.
+    /// The value that is written in place of the attribute's own, computed from all attributes; a null is not
+    /// written. None if the attribute's own value is written.
     pub(crate) value: Option<ValueTemplate>,
-    /// The attribute's value by the whole `answer`, in place of a part of it.
+    /// The expression that computes the attribute's value from the whole `answer`; none if the value is a
+    /// part of the answer.
     pub(crate) shown: Option<Expr>,
 }
 
@@ -347,43 +353,43 @@ pub(crate) struct WireShape {
 pub(crate) struct CallModel {
     pub(crate) api: Name,
     pub(crate) request: Request,
-    /// Its place in the descriptor.
+    /// The place of the call in the descriptor.
     pub(crate) span: Span,
 }
 
 impl CallModel {
-    /// Returns true if it is a REST call.
+    /// Returns true if the call is a REST call.
     pub(crate) fn is_rest(&self) -> bool {
         matches!(self.request, Request::Rest { .. })
     }
 
-    /// The names that its templates use.
+    /// Returns the names in the templates of the call.
     pub(crate) fn names(&self) -> Vec<Name> {
         let mut names = self.names_in_path();
         names.extend(self.names_beside_path());
         names
     }
 
-    /// Returns true if it is made once for each parent.
+    /// Returns true if the call is made once for each parent.
     pub(crate) fn names_parent(&self) -> bool {
         self.names().iter().any(|name| &**name == PARENT)
     }
 
-    /// The attributes of a parent that its templates use, as in `${parent.id}`.
+    /// Returns the attributes of a parent in the templates of the call, as in `${parent.id}`.
     pub(crate) fn names_of_parent(&self) -> BTreeSet<Name> {
         let Request::Rest { path, .. } = &self.request else { return BTreeSet::new() };
         let values = path.segments.iter().chain(path.query.iter().map(|(_, value)| value));
         values.flat_map(|value| members(&value.0, PARENT)).collect()
     }
 
-    /// The segments of its path that use a name.
+    /// Returns the segments of the path that use a name.
     pub(crate) fn segments_with(&self, name: &str) -> Vec<&Expr> {
         let Request::Rest { path, .. } = &self.request else { return Vec::new() };
         let segments = path.segments.iter().map(|segment| &segment.0);
         segments.filter(|segment| names(segment).iter().any(|used| &**used == name)).collect()
     }
 
-    /// The names that its path uses.
+    /// Returns the names in the path.
     pub(crate) fn names_in_path(&self) -> Vec<Name> {
         match &self.request {
             Request::Rest { path, .. } => {
@@ -393,7 +399,7 @@ impl CallModel {
         }
     }
 
-    /// The names that its query or its arguments use.
+    /// Returns the names in the query or in the arguments.
     pub(crate) fn names_beside_path(&self) -> Vec<Name> {
         match &self.request {
             Request::Rest { path, .. } => {
@@ -429,13 +435,13 @@ pub(crate) enum Argument {
     Value(ValueTemplate),
 }
 
-/// A call that shows many objects.
+/// A call that shows several objects.
 #[derive(Clone, Debug)]
 pub(crate) struct ListCall {
     pub(crate) call: CallModel,
     /// The path of the items in the answer (in GraphQL: below the called field).
     pub(crate) items: WirePath,
-    /// True if a list without items may be left out of the answer.
+    /// True if the answer may leave out a list without items.
     pub(crate) may_lack: bool,
     pub(crate) paging: Option<Paging>,
 }
@@ -443,11 +449,11 @@ pub(crate) struct ListCall {
 /// The paging of a long list.
 #[derive(Clone, Debug)]
 pub(crate) enum Paging {
-    /// By number: `page` counts from `first`; a page with fewer than `size` items is the last.
+    /// By number: `page` counts from `first`; a page with fewer than `size` items is the last one.
     Page { page: String, first: u64, size: Option<(String, u64)> },
-    /// By the number of items before it: `offset` counts items from 0.
+    /// By the number of items before the page: `offset` counts items from 0.
     Offset { offset: String, size: (String, u64) },
-    /// By cursor: what stands at `next` is sent as `cursor` until there is none.
+    /// By cursor: the value at `next` is sent as `cursor` until there is none.
     Cursor { cursor: String, next: WirePath },
     /// By the header `Link: <…>; rel="next"`.
     Link,
@@ -459,7 +465,7 @@ pub(crate) struct ReadCall {
     pub(crate) call: CallModel,
     /// The path of the object in the answer.
     pub(crate) item: WirePath,
-    /// The list that it shows in the place of an object.
+    /// The list that the call shows in place of an object; none if it shows an object.
     pub(crate) list: Option<ReadList>,
 }
 
@@ -473,7 +479,7 @@ pub(crate) struct ReadList {
     pub(crate) paging: Option<Paging>,
 }
 
-/// The phases of one operation, for the objects that `when` holds for.
+/// The phases of one operation, for the objects for which `when` holds.
 #[derive(Clone, Debug)]
 pub(crate) struct ProgramModel {
     pub(crate) when: Option<Expr>,
@@ -483,7 +489,7 @@ pub(crate) struct ProgramModel {
 /// One phase.
 #[derive(Clone, Debug)]
 pub(crate) struct PhaseModel {
-    /// Its place in the descriptor.
+    /// The place of the phase in the descriptor.
     pub(crate) span: Span,
     pub(crate) operation: Operation,
     pub(crate) words: PhaseWords,
@@ -492,25 +498,25 @@ pub(crate) struct PhaseModel {
     pub(crate) headers: Vec<Header>,
     /// The form of its body.
     pub(crate) body: BodyForm,
-    /// Attributes that are sent with other values than the object's.
+    /// The attributes that are sent with other values than the object's.
     pub(crate) with: BTreeMap<Name, ValueTemplate>,
-    /// Fields of the body beside the attributes, by path.
+    /// The fields of the body in addition to the attributes, by path.
     pub(crate) fields: Vec<(WirePath, ValueTemplate)>,
-    /// The set for whose elements its call is made, one by one.
+    /// The set for whose elements the call is made, one by one; none for an ordinary call.
     pub(crate) elements: Option<Elements>,
-    /// The place of the body in what is sent.
+    /// The place of the body in the sent object; none for the root.
     pub(crate) inside: Option<Inside>,
-    /// The path of the object in the answer; none: the answer shows no object.
+    /// The path of the object in the answer; none if the answer shows no object.
     pub(crate) item: Option<WirePath>,
-    /// The operation of the server that its call begins.
+    /// The operation of the server that the call begins; none if it begins none.
     pub(crate) polled: Option<OperationModel>,
     pub(crate) wait: Option<Wait>,
     pub(crate) retry: Option<RetryWhen>,
 }
 
 impl PhaseModel {
-    /// Returns true if the phase says that its call gives the object a value of an attribute, whether the call has a
-    /// place for it or not: a call that stops an object has none for its state.
+    /// Returns true if the phase declares that its call gives the object a value of an attribute, even if the
+    /// call does not send it: a call that stops an object has no place for its state.
     pub(crate) fn tells(&self, name: &Name) -> bool {
         let is_named = |templates: &BTreeMap<Name, ValueTemplate>| templates.contains_key(name);
         is_named(&self.with)
@@ -518,8 +524,8 @@ impl PhaseModel {
             || self.sends_beside().contains(name)
     }
 
-    /// The attributes that it sends beside `sends` and `with`: fields of the body are made of them, or its call is made
-    /// for their elements.
+    /// Returns the attributes that the phase sends in addition to `sends` and `with`: fields of the body are
+    /// computed from them, or the call is made for their elements.
     pub(crate) fn sends_beside(&self) -> BTreeSet<Name> {
         let names = self.fields.iter().flat_map(|(_, value)| names(&value.0));
         let set = self.elements.iter().map(|elements| elements.attribute.clone());
@@ -527,7 +533,7 @@ impl PhaseModel {
         names.chain(set).collect()
     }
 
-    /// Returns true if its call has an attribute elsewhere than in its path: in the body, the query or an argument.
+    /// Returns true if the call has an attribute outside its path: in the body, the query or an argument.
     fn sends_beside_path(&self, name: &Name, attribute: &AttributeModel) -> bool {
         let Some(call) = &self.call else { return false };
         let is_written = attribute.is_written_to(&call.api);
@@ -543,30 +549,30 @@ impl PhaseModel {
     }
 }
 
-/// A set that is changed with a call for each element.
+/// A set that is changed by one call for each element.
 #[derive(Clone, Debug)]
 pub(crate) struct Elements {
     pub(crate) attribute: Name,
     pub(crate) way: Way,
 }
 
-/// The elements for which a call is made.
+/// The kind of elements for which a call is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Those that are wanted and not there.
+    /// The elements that are wanted and do not exist yet.
     Adds,
-    /// Those that are there and not wanted.
+    /// The elements that exist and are not wanted.
     Removes,
 }
 
-/// The place of a body: under a key, alone or as the one item of a list.
+/// The place of a body: under a key, on its own or as the only item of a list.
 #[derive(Clone, Debug)]
 pub(crate) struct Inside {
     pub(crate) key: String,
     pub(crate) is_list: bool,
 }
 
-/// Returns true if an attribute is one of those that are sent, or stands in what is sent as another.
+/// Returns true if an attribute is one of those that are sent, or is used in the value of another one.
 fn is_in(templates: &BTreeMap<Name, ValueTemplate>, name: &Name, is_written: bool) -> bool {
     is_written && templates.contains_key(name)
         || templates.values().any(|template| names(&template.0).contains(name))
@@ -581,13 +587,13 @@ pub(crate) enum SendsModel {
     These(BTreeMap<Name, ValueTemplate>),
 }
 
-/// A wait after a phase's call.
+/// A wait after the call of a phase.
 #[derive(Clone, Debug)]
 pub(crate) struct Wait {
-    /// Over `self`, the object as read.
+    /// The condition over `self`, the object as read.
     pub(crate) until: Expr,
     pub(crate) within: Duration,
-    /// In words.
+    /// A description of the condition.
     pub(crate) words: String,
     pub(crate) failing: Option<Failing>,
 }
@@ -596,28 +602,30 @@ pub(crate) struct Wait {
 #[derive(Clone, Debug)]
 pub(crate) struct Failing {
     pub(crate) when: Expr,
-    /// The text of the error.
+    /// The text of the error; none for a default text.
     pub(crate) reason: Option<Expr>,
 }
 
-/// An operation of the server, which is looked at until it has ended.
+/// An operation of the server, which is polled until it has ended.
 #[derive(Clone, Debug)]
 pub(crate) struct OperationModel {
-    /// Its place in the descriptor.
+    /// The place of the operation in the descriptor.
     pub(crate) span: Span,
-    /// The call that shows it, filled in with the answer that began it; none: the header `Location` of that answer.
+    /// The call that shows the operation, filled in with the answer that began it; none for the address in
+    /// the header `Location` of that answer.
     pub(crate) call: Option<CallModel>,
-    /// The id of the object, over its last answer.
+    /// The expression that computes the id of the object from the last answer; none if the answer does not
+    /// show it.
     pub(crate) id: Option<Expr>,
-    /// Over its answers.
+    /// The condition over the answers of the operation.
     pub(crate) until: Expr,
     pub(crate) within: Duration,
-    /// In words.
+    /// A description of the condition.
     pub(crate) words: String,
     pub(crate) failing: Option<Failing>,
 }
 
-/// The known refusals that are worth another try.
+/// The known refusals after which a call is tried again.
 #[derive(Clone, Debug)]
 pub(crate) struct RetryWhen {
     /// The rows of the error table, by name.
@@ -625,7 +633,7 @@ pub(crate) struct RetryWhen {
     pub(crate) within: Duration,
 }
 
-/// Returns true if a call's arguments or path take what the phase sends.
+/// Returns true if the arguments or the path of a call contain the sent values.
 pub(crate) fn takes_sends(request: &Request) -> bool {
     match request {
         Request::Rest { .. } => true,

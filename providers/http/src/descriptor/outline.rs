@@ -1,4 +1,4 @@
-//! The calls of a type in words, for people.
+//! A description of the calls of a type, for people.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use crate::template::{PARENT, ValueTemplate};
 /// The calls of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outline {
-    /// The type below whose objects its objects stand.
+    /// The parent type, below whose objects the type's objects are; none if there is none.
     pub parent: Option<Name>,
     /// The attributes that repeat those of the parent.
     pub repeated: BTreeMap<Name, Name>,
     /// The attribute with the id.
     pub key: Name,
-    /// The calls, such as `GET /zones/${id}`, each with its use.
+    /// The calls, such as `GET /zones/${id}`, each with its purpose.
     pub calls: Vec<(&'static str, String)>,
 }
 
@@ -27,14 +27,14 @@ impl Descriptor {
         self.apis.values().filter_map(|api| api.address.setting.as_deref()).collect()
     }
 
-    /// Returns true if the updates of a type send whatever changed, and no list of attributes.
+    /// Returns true if the updates of a type send all changed attributes, and not a list of attributes.
     pub fn sends_changes(&self, ty: &str) -> bool {
         let updates = self.types.get(ty).into_iter().flat_map(|model| &model.update);
         let mut phases = updates.flat_map(|program| &program.phases);
         phases.all(|phase| !matches!(phase.sends, SendsModel::These(_)))
     }
 
-    /// Returns the calls of a type. None where there is no such type.
+    /// Returns the calls of a type; none if there is no such type.
     pub fn outline(&self, ty: &str) -> Option<Outline> {
         let model = self.types.get(ty)?;
         Some(Outline {
@@ -92,14 +92,14 @@ fn method_word(method: Method) -> &'static str {
     }
 }
 
-/// A part of a path as a descriptor has it.
+/// Returns a part of a path as a descriptor writes it.
 fn template(part: &ValueTemplate) -> String {
     if let Kind::Literal(value) = &part.0.kind
         && let Some(text) = value.as_str()
     {
         return text.to_owned();
     }
-    // The printer puts every word that is no attribute of a resource into brackets.
+    // The printer puts brackets around every word that is no attribute of a resource.
     let text = part.0.to_string().replace(&format!("({PARENT})"), PARENT);
     match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
         Some(template) => template.to_owned(),

@@ -1,4 +1,4 @@
-//! Reading and checking `parent`: the type below whose objects the objects of a type stand.
+//! Reads and checks `parent`: the type below whose objects the objects of a type are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ pub(super) fn read(reader: &mut Reader, node: Node<'_>) -> Option<Parent> {
     Some(Parent { ty: ty?.into(), attributes, span })
 }
 
-/// Makes the attributes that repeat a parent's show in lists, whatever the wire has of them.
+/// Marks the attributes that repeat a parent's as shown in lists, whatever their form on the wire.
 pub(super) fn show(parent: &Parent, attributes: &mut BTreeMap<Name, AttributeModel>) {
     for name in parent.attributes.keys() {
         if let Some(attribute) = attributes.get_mut(name) {
@@ -79,7 +79,7 @@ fn is_own_ancestor(name: &Name, models: &BTreeMap<Name, TypeModel>) -> bool {
     seen.contains(name)
 }
 
-/// The attributes that a child repeats, and those that its list is called with.
+/// Checks the attributes that a child repeats, and those that the call of its list needs.
 fn check_attributes(reader: &mut Reader, name: &Name, model: &TypeModel, of_parent: &TypeModel) {
     let Some(parent) = &model.parent else { return };
     for (own, theirs) in &parent.attributes {
@@ -122,7 +122,7 @@ fn unknown(reader: &mut Reader, span: Span, (ty, model): (&Name, &TypeModel), at
     reader.push(diagnostics::unknown_attribute(span, ty, "`parent`", attribute, &known));
 }
 
-/// A name that is unique below one parent finds a stranger below another.
+/// Refuses a name that is unique only below one parent: it may find another object below another parent.
 fn check_unique_name(reader: &mut Reader, name: &Name, model: &TypeModel) {
     let (Identity::UniqueName { attribute }, Some(parent)) = (&model.identity, &model.parent)
     else {

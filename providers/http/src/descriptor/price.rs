@@ -13,7 +13,7 @@ use super::model::TypeModel;
 use super::reader::{Keys, Node, Reader};
 use super::texts::bare;
 
-/// The currency of a price that names none.
+/// The currency of a price without one.
 const CURRENCY: &str = "USD";
 
 pub(super) fn read(reader: &mut Reader, node: Node<'_>) -> Option<(Price, Span)> {
@@ -46,7 +46,7 @@ pub(super) fn read(reader: &mut Reader, node: Node<'_>) -> Option<(Price, Span)>
     Some((price, span))
 }
 
-/// The three capital letters of a currency.
+/// Reads the three capital letters of a currency.
 fn currency(reader: &mut Reader, keys: &mut Keys<'_>) -> String {
     let Some(node) = keys.node("currency") else { return CURRENCY.to_owned() };
     let text = reader.text(node, "currency").unwrap_or(CURRENCY);
@@ -56,7 +56,7 @@ fn currency(reader: &mut Reader, keys: &mut Keys<'_>) -> String {
     text.to_owned()
 }
 
-/// Checks that the expressions of a price make numbers of what there is.
+/// Checks that the expressions of a price give numbers, and use only attributes and rates that exist.
 pub(super) fn check(reader: &mut Reader, name: &str, model: &TypeModel) {
     let Some((price, span)) = &model.price else { return };
     let mut errors = Vec::new();

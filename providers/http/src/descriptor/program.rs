@@ -20,13 +20,13 @@ use super::texts::{bare, filled};
 use super::{diagnostics, headers, texts, wait};
 use crate::bodies::BodyForm;
 
-/// The longest time that a known refusal is tried again, unless the descriptor says.
+/// The longest time in which a known refusal is tried again, if the descriptor gives none.
 const RETRY_WITHIN: Duration = Duration::from_mins(3);
-/// For how long a call may be tried again at most. Recovery counts on it that nothing comes of a call
-/// of a killed run after an hour.
+/// The longest time that a descriptor may give for repetitions of a call. Recovery relies on it that a call
+/// of a killed run has no effect after an hour.
 const RETRY_WITHIN_MAX: Duration = Duration::from_mins(30);
 
-/// The default operation of a program's phases.
+/// Returns the default operation of a program's phases.
 fn operation_of(kind: ProgramKind) -> Operation {
     match kind {
         ProgramKind::Create => Operation::Create,
@@ -150,7 +150,7 @@ fn elements(reader: &mut Reader, kind: ProgramKind, keys: &mut Keys<'_>) -> Opti
     Some(elements)
 }
 
-/// Returns the reason that the body of a phase cannot have its form, if there is one: a label and a help.
+/// Returns the reason that the body of a phase cannot have its form, as a label and a help; none if it can.
 fn body_misfit(phase: &PhaseModel) -> Option<(&'static str, &'static str)> {
     let is_bare = phase.fields.is_empty() && phase.inside.is_none();
     let is_rest = phase.call.as_ref().is_some_and(CallModel::is_rest);
@@ -171,8 +171,8 @@ fn body_misfit(phase: &PhaseModel) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Makes the wait of what creates a phase of its own. Where nothing but the answer tells what a create made, that is
-/// written down before anything is waited for.
+/// Moves the wait of a creating phase into a phase of its own, if only the answer shows which object the
+/// create made: that is written to the journal before the wait begins.
 pub(super) fn wait_apart(create: &mut ProgramModel) {
     let Some(first) = create.phases.first_mut().filter(|first| first.call.is_some()) else {
         return;

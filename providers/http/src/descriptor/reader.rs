@@ -1,7 +1,7 @@
-//! Reading TOML tables key by key: what is asked for is known, the rest is a mistake.
+//! The reader of TOML tables, key by key: a key that the code asks for is known, all others are mistakes.
 //!
-//! A [`Keys`] remembers which keys were asked for, so that an unknown one is reported with the
-//! nearest of them; nothing lists the keys twice.
+//! A [`Keys`] records the keys that were asked for, so that an unknown key is reported with the most similar
+//! of them, and no code has to list the keys a second time.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use super::diagnostics;
 /// A TOML value with its place.
 pub(super) type Node<'t> = &'t Spanned<DeValue<'t>>;
 
-/// Collects what is wrong in one file.
+/// Collects the mistakes in one file.
 pub(super) struct Reader {
     pub(super) file: FileId,
     pub(super) diagnostics: Diagnostics,
@@ -32,7 +32,7 @@ impl Reader {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Reports that a value is not what its key wants.
+    /// Reports a value of the wrong form.
     pub(super) fn wrong(&mut self, node: Node<'_>, key: &str, wants: &str) {
         let span = self.span(node.span());
         let found = match node.get_ref().as_str() {
@@ -58,7 +58,7 @@ impl Reader {
         text
     }
 
-    /// A list of nodes; a value that is no list counts as a list of itself.
+    /// Returns the nodes of a list; a value that is no list counts as a list with one item.
     pub(super) fn items(node: Node<'_>) -> Vec<Node<'_>> {
         match node.get_ref().as_array() {
             Some(array) => array.iter().collect(),
@@ -73,7 +73,7 @@ impl Reader {
             .collect()
     }
 
-    /// A duration such as `"250ms"`, `"10s"` or `"5m"`.
+    /// Reads a duration such as `"250ms"`, `"10s"` or `"5m"`.
     pub(super) fn duration(&mut self, node: Node<'_>, key: &str) -> Option<Duration> {
         let duration = node.get_ref().as_str().and_then(engine::duration::parse);
         if duration.is_none() {
@@ -82,7 +82,7 @@ impl Reader {
         duration
     }
 
-    /// One of some words.
+    /// Reads one of some words.
     pub(super) fn word<T: Copy>(
         &mut self,
         node: Node<'_>,
@@ -99,7 +99,7 @@ impl Reader {
         found
     }
 
-    /// The value as JSON.
+    /// Returns the value as JSON.
     pub(super) fn json(&mut self, node: Node<'_>, key: &str) -> Option<Json> {
         let json = to_json(node.get_ref());
         if json.is_none() {
@@ -112,9 +112,9 @@ impl Reader {
 /// The keys of one table.
 pub(super) struct Keys<'t> {
     table: &'t DeTable<'t>,
-    /// The table in words, such as "attribute `size`".
+    /// A description of the table, such as "attribute `size`".
     what: String,
-    /// The place to point at when something is missing.
+    /// The place that is shown if a key is missing.
     pub(super) header: Range<usize>,
     asked: BTreeSet<&'static str>,
 }
@@ -128,7 +128,7 @@ impl<'t> Keys<'t> {
         Self { table, what: what.into(), header, asked: BTreeSet::new() }
     }
 
-    /// Makes the keys of a table node, if it is one.
+    /// Returns the keys of a table node; reports any other node and returns none.
     pub(super) fn of(reader: &mut Reader, node: Node<'t>, what: &str) -> Option<Self> {
         let table = reader.table(node, what)?;
         Some(Self::new(table, node.span(), what))
@@ -139,7 +139,7 @@ impl<'t> Keys<'t> {
         self.table.get(key)
     }
 
-    /// A key that must be there.
+    /// Returns a required key; reports it if it is missing.
     pub(super) fn must(&mut self, reader: &mut Reader, key: &'static str) -> Option<Node<'t>> {
         let node = self.node(key);
         if node.is_none() {
@@ -199,7 +199,7 @@ impl<'t> Keys<'t> {
     }
 }
 
-/// The named tables of a table, such as `[type.<name>]`.
+/// Returns the named tables of a table, such as `[type.<name>]`.
 pub(super) fn named<'t>(
     reader: &mut Reader,
     node: Option<Node<'t>>,

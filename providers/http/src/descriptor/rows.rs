@@ -1,4 +1,4 @@
-//! Checks of the error table of an API against the calls that go there.
+//! Checks the error table of an API against the calls to it.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub(super) fn check(
     }
 }
 
-/// The mutating calls of a type, and whether each makes an object.
+/// Returns the mutating calls of a type, each with true if it makes an object.
 fn changes(model: &TypeModel) -> impl Iterator<Item = (&CallModel, bool)> {
     let kinds = [
         (ProgramKind::Create, &model.create),
@@ -47,7 +47,8 @@ fn changes(model: &TypeModel) -> impl Iterator<Item = (&CallModel, bool)> {
     })
 }
 
-/// An answer of success is a failure only by what it says.
+/// Refuses a row for a successful status in an API without `message`: no place in the answer shows then that
+/// it is a failure.
 fn success(reader: &mut Reader, row: &ErrorRow) {
     if row.statuses.iter().any(|status| (200..300).contains(status)) {
         reader.push(diagnostics::misfit(
@@ -59,7 +60,7 @@ fn success(reader: &mut Reader, row: &ErrorRow) {
     }
 }
 
-/// Refuses `done` for creates: an object that is there already belongs to another owner.
+/// Refuses `done` for creates: an object that exists already belongs to another owner.
 fn done(reader: &mut Reader, row: &ErrorRow) {
     if row.meaning == Meaning::Done {
         reader.push(diagnostics::misfit(

@@ -1,4 +1,4 @@
-//! A descriptor as the schema that the engine plans with.
+//! The conversion of a descriptor to the schema that the engine plans with.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::template::names;
 const API: &str = "api";
 
 impl Descriptor {
-    /// The schema without addresses: what is derived from one is known after apply.
+    /// Returns the schema without addresses: attributes derived from an address are known only after apply.
     pub fn schema(&self) -> ProviderSchema {
         self.schema_at(&BTreeMap::new())
     }
 
-    /// The schema with the addresses in what is derived from them.
+    /// Returns the schema with the addresses filled into derivations.
     pub(crate) fn schema_at(&self, addresses: &BTreeMap<Name, Url>) -> ProviderSchema {
         let types = self.types.iter();
         ProviderSchema {
@@ -75,7 +75,7 @@ fn program(ty: &TypeModel, model: &ProgramModel) -> Program {
     Program { when: model.when.clone(), phases: model.phases.iter().map(phase).collect() }
 }
 
-/// The words for a phase. One without a call only waits until the object is ready.
+/// Returns the words for a phase. A phase without a call only waits until the object is ready.
 fn words(phase: &PhaseModel) -> PhaseWords {
     let PhaseWords { doing, done } = phase.words.clone();
     let only_waits = phase.call.is_none();
@@ -84,8 +84,8 @@ fn words(phase: &PhaseModel) -> PhaseWords {
     PhaseWords { doing: or(doing, "waiting"), done: or(done, "ready") }
 }
 
-/// The attributes that a phase sends with the object's own values. One that is sent with another
-/// value (a one-time name) is not carried by it, however it is spelled.
+/// Returns the attributes that a phase sends with the object's own values. An attribute that is sent with
+/// another value (a one-time name) does not count, in whatever form the descriptor gives it.
 fn sends(phase: &PhaseModel) -> Sends {
     let beside = phase.sends_beside();
     match &phase.sends {
@@ -102,7 +102,8 @@ fn sends(phase: &PhaseModel) -> Sends {
     }
 }
 
-/// The attributes that the phase's call has no place for, and that the phase does not speak of either.
+/// Returns the attributes for which the phase's call has no place, and which the phase does not mention
+/// either.
 fn without(ty: &TypeModel, phase: &PhaseModel) -> BTreeSet<Name> {
     let Some(call) = &phase.call else { return BTreeSet::new() };
     let in_address = call.names();
@@ -114,8 +115,8 @@ fn without(ty: &TypeModel, phase: &PhaseModel) -> BTreeSet<Name> {
     names.filter(|name| !in_address.contains(name)).cloned().collect()
 }
 
-/// The derivation with addresses in place of `api.<name>`; none where one is not known. Only in
-/// texts, conditionals and calls: an address is of no use elsewhere.
+/// Returns the derivation with addresses in place of `api.<name>`; none if one is not known. Only texts,
+/// conditionals and calls may contain one, because an address is of no use in other expressions.
 fn with_addresses(expr: &Expr, addresses: &BTreeMap<Name, Url>) -> Option<Expr> {
     if let Kind::Attribute(base, api) = &expr.kind
         && matches!(&base.kind, Kind::Root(Root::Named(name)) if &**name == API)

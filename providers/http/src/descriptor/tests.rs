@@ -1,4 +1,4 @@
-//! Descriptors with mistakes, and what is said about them.
+//! Descriptors with mistakes, and the diagnostics about them.
 
 use engine::diagnostics::Sources;
 use engine::schema::SeenIn;
@@ -142,7 +142,7 @@ name = { type = "string", derived = "${naem}", holds = "slef" }
     "#);
 }
 
-/// Nothing to call is said by saying nothing.
+/// A descriptor leaves out an operation that calls nothing; an empty list of phases is a mistake.
 #[test]
 fn an_update_without_phases_is_left_out() {
     let text = GOOD.replace("size = {", "size = { on_change = \"replace\",");
@@ -153,7 +153,7 @@ fn an_update_without_phases_is_left_out() {
     insta::assert_snapshot!(said(&text.replace(update, "update = []")), @"10:7 type `thing`: an operation has no phases [nothing would be called] -> add a phase; an `update` that has nothing to call is left out");
 }
 
-/// An error that may come after the effect is no reason to do it again.
+/// An error that may come after the effect cannot be a reason for a repetition.
 #[test]
 fn what_leaves_a_doubt_is_not_tried_again() {
     let with = |kind: &str| {
@@ -182,7 +182,7 @@ fn objects_can_be_found_again() {
     insta::assert_snapshot!(key(""), @r#"10:7 type `thing`: its key can change [an object whose `name` changed could not be found any more] -> give `name` `on_change = "replace"`, or `computed = true`"#);
 }
 
-/// A key of several attributes stays what it is as long as they do.
+/// A derived key must not depend on attributes that change in place.
 #[test]
 fn a_key_follows_from_nothing_that_changes() {
     let with = |zone: &str| {
@@ -198,7 +198,8 @@ fn a_key_follows_from_nothing_that_changes() {
     insta::assert_snapshot!(with(""), @r#"10:7 type `thing`: its key can change [an object whose `zone` changed could not be found any more] -> give `zone` `on_change = "replace"`"#);
 }
 
-/// A read knows the id and what the lists show, a search for a lost create what was sent.
+/// A read may use only the id and attributes that lists show; a search for a lost create may use only
+/// attributes that were sent.
 #[test]
 fn what_looks_for_objects_is_filled_in_with_what_is_known() {
     let with = |path: &str, attribute: &str| {
@@ -233,7 +234,7 @@ fn what_looks_for_objects_is_filled_in_with_what_is_known() {
 ");
 }
 
-/// Only one call would be made, and the descriptor would silently do less than it says.
+/// A search with several calls is a mistake, because only one call would be made.
 #[test]
 fn a_search_is_one_call() {
     let find = "find = [\"rest: GET /a?by=${one_time}\", \"rest: GET /b?by=${one_time}\"]\nread =";
@@ -241,7 +242,7 @@ fn a_search_is_one_call() {
     assert!(said.contains("a search is one call [these are 2] -> keep the one"), "{said}");
 }
 
-/// `done` is for changes and deletes: an object that a create meets belongs to someone else.
+/// `done` is only for changes and deletes: an object that a create meets belongs to someone else.
 #[test]
 fn a_create_is_not_done_already() {
     let row = "error = [ { status = 409, kind = \"done\" } ]";
@@ -254,7 +255,7 @@ fn a_create_is_not_done_already() {
     insta::assert_snapshot!(said(&text), @"8:11 a create is not done because something is there already [this API is called by creates alone, for which `done` does not count] -> leave `kind` out: the object may belong to someone else; an import takes it over");
 }
 
-/// A refusal with status 200 is told by its text.
+/// A row for a refusal with status 200 needs an API with `message`, the path to the text of an error.
 #[test]
 fn an_error_with_success_says_where_it_is_told() {
     let with = |row: &str| said(&GOOD.replace("[api.rest]", &format!("[api.rest]\n{row}")));
@@ -263,7 +264,7 @@ fn an_error_with_success_says_where_it_is_told() {
     assert_eq!(with(&format!("message = \"error\"\n{row}")), "");
 }
 
-/// It is said of an API, in a word.
+/// `omits_empty` is a boolean of an API.
 #[test]
 fn what_is_left_out_is_said_of_an_api() {
     let with = |line: &str| said(&GOOD.replace("[api.rest]", &format!("[api.rest]\n{line}")));
@@ -337,7 +338,7 @@ worse = { type = "string", codec = "coma", wire = { rset = "x" } }"#,
 ");
 }
 
-/// An attribute that no API knows is in no answer, whatever else is said of it.
+/// An attribute that no API knows is in no answer, whatever else the descriptor says about it.
 #[test]
 fn what_no_api_knows_is_local() {
     let seen = |size: &str| {
@@ -356,7 +357,7 @@ fn what_no_api_knows_is_local() {
     }
 }
 
-/// An attribute can be merged if its keys are known and stand on the wire as they are.
+/// An attribute can be merged if its keys are known and are sent without a change.
 #[test]
 fn what_can_be_cleared() {
     let of = |attribute: &str| {
@@ -479,7 +480,7 @@ fn what_can_be_merged() {
 ");
 }
 
-/// Any damage to a descriptor leads to a diagnostic or to nothing, and reading it ends.
+/// Any damage to a descriptor leads to a diagnostic or has no effect, and reading it ends.
 #[test]
 fn damaged_descriptors_do_no_harm() {
     for cut in (0..GOOD.len()).filter(|at| GOOD.is_char_boundary(*at)) {

@@ -1,4 +1,4 @@
-//! Reading texts that are looked up or filled in: sources, texts with keys, and templates of attributes.
+//! Reads texts that are looked up or filled in: sources, texts with keys, and templates of attributes.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub(super) fn source(reader: &mut Reader, node: Node<'_>, what: &str) -> Option<
     Some(source)
 }
 
-/// Reads the same from a table that has other keys, too.
+/// Reads the sources of a text from a table that has other keys, too.
 pub(super) fn source_of(reader: &mut Reader, keys: &mut Keys<'_>) -> Source {
     Source {
         env: keys.text(reader, "env"),
@@ -37,7 +37,7 @@ pub(super) fn source_of(reader: &mut Reader, keys: &mut Keys<'_>) -> Source {
     }
 }
 
-/// Reads a text with keys in it.
+/// Reads a text that may contain keys.
 pub(super) fn key_text(reader: &mut Reader, node: Node<'_>, text: &str) -> Option<KeyText> {
     match KeyText::parse(text) {
         Ok(text) => Some(text),
@@ -60,7 +60,7 @@ pub(super) fn fields(reader: &mut Reader, keys: &mut Keys<'_>) -> Vec<(WirePath,
     named.into_iter().filter_map(field).collect()
 }
 
-/// Attributes with templates for their values.
+/// Reads attributes with templates for their values.
 pub(super) fn templates(
     reader: &mut Reader,
     node: Node<'_>,

@@ -1,4 +1,4 @@
-//! Reading `[type.<name>]`.
+//! Reads `[type.<name>]`.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub(super) fn read(
     if let Some(id) = &singleton {
         attributes.insert(key.clone(), constant(id));
     }
-    // The only object of a type is read, and nothing else is to be found.
+    // The only object of a type is read by its id, so no list is needed.
     let list = if singleton.is_some() { keys.node("list") } else { keys.must(reader, "list") };
     let list = list.map(|node| call::lists(reader, context, node));
     let read = keys.node("read").map(|node| call::reads(reader, context, node));
@@ -124,7 +124,7 @@ fn replace(reader: &mut Reader, keys: &mut Keys<'_>) -> ReplaceOrder {
     replace.unwrap_or(ReplaceOrder::DeleteFirst)
 }
 
-/// The rules of the type, and those about its images, each with its place.
+/// Returns the rules of the type, and those about its images, each with its place.
 fn rules(
     reader: &mut Reader,
     keys: &mut Keys<'_>,
@@ -142,7 +142,7 @@ fn check_name(reader: &mut Reader, name: &str, span: Span) {
     }
 }
 
-/// The keys of a resource in a spec that are no attributes.
+/// The keys of a resource in a spec that cannot be names of attributes.
 const RESERVED_ATTRIBUTES: [&str; 6] =
     ["for_each", "depends_on", "provider", "lifecycle", "old", crate::template::ONE_TIME];
 
@@ -166,14 +166,15 @@ fn attributes(
     attributes
 }
 
-/// An id that a spec may give, and does not, is drawn for the create: until then it is not known.
+/// Makes an id unknown before the create if the spec may give it and does not: it is then drawn for the
+/// create.
 fn draw_where_silent(attributes: &mut BTreeMap<Name, AttributeModel>, id: &Name) {
     let Some(id) = attributes.get_mut(id) else { return };
     let may_be_given = id.schema.presence == Presence::Optional;
     id.schema.server_default |= may_be_given && id.schema.default.is_none();
 }
 
-/// An attribute that is the same for all objects.
+/// Returns an attribute that has the same value for all objects.
 fn constant(text: &str) -> AttributeModel {
     let schema = Attribute {
         description: "Its id.".to_owned(),
@@ -184,7 +185,7 @@ fn constant(text: &str) -> AttributeModel {
     AttributeModel { schema, header: None, wires: BTreeMap::new(), merges: false, image: None }
 }
 
-/// Marks the attributes of headers that calls send back: a version, of which each call needs the newest.
+/// Marks the attributes of headers that calls send back, such as a version: each call needs the newest one.
 fn mark_conditions(
     attributes: &mut BTreeMap<Name, AttributeModel>,
     of_type: &[Header],
@@ -198,8 +199,8 @@ fn mark_conditions(
     }
 }
 
-/// The attribute that people know an object by, where the descriptor does not say it. A name that is none
-/// without something else is no name.
+/// Returns the attribute that holds the name for people, if the descriptor does not give one. An attribute
+/// that is a name only together with others does not count.
 fn known_by(attributes: &BTreeMap<Name, AttributeModel>, identity: &Identity) -> String {
     let is_derived = |key: &Name| attributes.get(key).is_some_and(|it| it.schema.derived.is_some());
     match identity {
@@ -208,7 +209,8 @@ fn known_by(attributes: &BTreeMap<Name, AttributeModel>, identity: &Identity) ->
     }
 }
 
-/// `identity = "one_time_name"`, or `{ idempotency_key = "Idempotency-Key" }`; with the header.
+/// Reads `identity = "one_time_name"`, or `{ idempotency_key = "Idempotency-Key" }`; returns it with the
+/// header.
 fn identity(reader: &mut Reader, keys: &mut Keys<'_>) -> (Identity, Option<String>) {
     let name_attribute = keys.text(reader, "name_attribute").unwrap_or_else(|| "name".to_owned());
     let attribute: Name = name_attribute.into();

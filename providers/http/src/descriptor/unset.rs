@@ -1,4 +1,4 @@
-//! Reading `unset` of an attribute: the way to clear it once a spec no longer gives it.
+//! Reads `unset` of an attribute: the way to clear it once a spec no longer gives it.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ enum Way {
     Absent,
 }
 
-/// Reads the way. It is for attributes that a spec may leave out and that an update can change.
+/// Reads the way. Only an attribute that a spec may leave out and that an update can change has one.
 pub(super) fn read(reader: &mut Reader, node: Node<'_>, schema: &Attribute) -> Option<Unset> {
     let words = [("null", Way::Null), ("empty", Way::Empty), ("absent", Way::Absent)];
     let way = reader.word(node, "unset", &words)?;
@@ -32,13 +32,13 @@ pub(super) fn read(reader: &mut Reader, node: Node<'_>, schema: &Attribute) -> O
     }
 }
 
-/// Returns the way back to the value that the API fills an attribute with, where that is always the same.
+/// Returns the way back to the value that the API fills in, if that is always the same; else none.
 pub(super) fn to_server_value(schema: &Attribute) -> Option<Unset> {
     let value = schema.server_value.clone()?;
     misfit(schema).is_none().then_some(Unset::Value(value))
 }
 
-/// The error is a label and a help.
+/// Returns the way as the schema has it. The error is a label and a help.
 fn of(way: Way, schema: &Attribute) -> Result<Unset, (&'static str, &'static str)> {
     if let Some(misfit) = misfit(schema) {
         return Err(misfit);
@@ -57,7 +57,7 @@ fn of(way: Way, schema: &Attribute) -> Result<Unset, (&'static str, &'static str
     }
 }
 
-/// Returns the reason that nothing can clear an attribute, if there is one.
+/// Returns the reason that an attribute cannot be cleared; none if it can.
 fn misfit(schema: &Attribute) -> Option<(&'static str, &'static str)> {
     if schema.presence != Presence::Optional {
         Some(("a spec cannot leave it out", "leave `unset` away: it is for optional attributes"))
@@ -72,7 +72,7 @@ fn misfit(schema: &Attribute) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Returns the empty value of a type, if it has one.
+/// Returns the empty value of a type; none if it has none.
 fn empty(ty: &Type) -> Option<Value> {
     Some(match ty {
         Type::String => Value::string(""),

@@ -1,4 +1,4 @@
-//! Reading what a phase waits for: a condition of its object, or the end of an operation.
+//! Reads the waits of phases: a condition on the object, or the end of an operation.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::model::{Failing, Method, OperationModel, Request, Wait};
 use super::reader::{Keys, Node, Reader};
 use super::texts::{bare, filled};
 
-/// The longest time of a wait, unless the descriptor says.
+/// The longest time of a wait if the descriptor gives none.
 const WITHIN: Duration = Duration::from_mins(10);
 
 /// Reads `until`, `within`, `waits_for`, `fails_when` and `reason` of a phase.
@@ -34,7 +34,7 @@ pub(super) fn read(reader: &mut Reader, keys: &mut Keys<'_>) -> Option<Wait> {
 
 /// The conditions of a wait.
 struct Conditions {
-    /// With its text.
+    /// The condition and its text.
     until: Option<(Expr, String)>,
     within: Duration,
     words: Option<String>,
@@ -54,7 +54,7 @@ fn conditions(reader: &mut Reader, keys: &mut Keys<'_>) -> Conditions {
     Conditions { until, within, words, failing }
 }
 
-/// Reads `operation`: the call that shows what a call began, and the conditions of its end.
+/// Reads `operation`: the call that shows an operation of the server, and the conditions of its end.
 pub(super) fn operation(
     reader: &mut Reader,
     context: &Context,

@@ -1,4 +1,5 @@
-//! The forms in which a server may write a secret: in part, in capitals, in hexadecimal, in base64, escaped.
+//! The forms in which a server may write a secret: in part, in upper or lower case, in hexadecimal, in
+//! base64, escaped.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -7,26 +8,26 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use percent_encoding::percent_decode_str;
 
-/// The length of the parts of a secret that are masked, in characters. A shorter secret is masked whole.
+/// The length of the parts of a secret that are masked, in characters. A shorter secret is masked as a whole.
 pub(super) const PART: usize = 6;
-/// The number of characters of base64 that stand for a part.
+/// The number of base64 characters that encode a part.
 const PART_IN_BASE64: usize = 8;
-/// The number of characters in hexadecimal that stand for a part.
+/// The number of hexadecimal characters that encode a part.
 const PART_IN_HEX: usize = 12;
 
-/// The forms of some secrets. Their parts are not listed: a secret may be a file of a megabyte, and the text
-/// that is searched is short.
+/// The forms of some secrets. Their parts are not listed, because a secret may be a file of a megabyte; the
+/// text that is searched is short.
 pub(super) struct SecretForms {
-    /// In small letters: as they are, and in hexadecimal.
+    /// The forms in lower case: the secrets themselves, and in hexadecimal.
     ignoring_case: Vec<SecretForm>,
-    /// In base64, of the usual alphabet.
+    /// The forms in base64, in the usual alphabet.
     in_base64: Vec<SecretForm>,
 }
 
 /// One form of a secret.
 struct SecretForm {
     letters: Vec<char>,
-    /// The length of the parts that are searched for.
+    /// The length of the parts that are searched for, in characters.
     part: usize,
 }
 
@@ -47,7 +48,7 @@ impl SecretForms {
         Self { ignoring_case, in_base64 }
     }
 
-    /// Marks the bytes of a text at which parts of the secrets stand.
+    /// Marks the bytes of a text that belong to parts of the secrets.
     pub(super) fn cover(&self, text: &str, is_covered: &mut [bool]) {
         let starts: Vec<usize> =
             text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
@@ -60,7 +61,7 @@ impl SecretForms {
         cover(text.chars().map(usual_alphabet).collect(), &self.in_base64);
     }
 
-    /// Returns true if a part of a secret stands in the text.
+    /// Returns true if the text contains a part of a secret.
     pub(super) fn are_in(&self, text: &str) -> bool {
         let mut is_covered = vec![false; text.len()];
         self.cover(text, &mut is_covered);
@@ -76,7 +77,7 @@ fn parts_in(text: &[char], forms: &[SecretForm]) -> Vec<(usize, usize)> {
         let length = letters.len().min(*part);
         let places = places.entry(length).or_insert_with(|| places_of(text, length));
         for part in letters.windows(length) {
-            // A part that was found need not be found again.
+            // A part that was found need not be searched again.
             let starts = places.remove(part).unwrap_or_default();
             found.extend(starts.into_iter().map(|start| (start, length)));
         }
@@ -93,12 +94,12 @@ fn places_of(text: &[char], length: usize) -> HashMap<&[char], Vec<usize>> {
     places
 }
 
-/// Returns the small letter for a capital: one letter for one, so that places stay the same.
+/// Returns the lower-case letter for an upper-case one: one letter for one, so that places stay the same.
 fn small(letter: char) -> char {
     letter.to_lowercase().next().unwrap_or(letter)
 }
 
-/// Returns the character of the usual alphabet of base64 for one of the alphabet for addresses.
+/// Returns the character of the usual base64 alphabet for one of the alphabet for URLs.
 fn usual_alphabet(letter: char) -> char {
     match letter {
         '-' => '+',
@@ -107,7 +108,7 @@ fn usual_alphabet(letter: char) -> char {
     }
 }
 
-/// Returns the characters of base64 that depend on these bytes alone if `before` other bytes stand in front.
+/// Returns the base64 characters that depend only on these bytes if `before` other bytes come before them.
 fn base64_letters(bytes: &[u8], before: usize) -> Vec<char> {
     let padded = [&[0; 2][..before], bytes].concat();
     let text = STANDARD_NO_PAD.encode(&padded);
@@ -116,7 +117,7 @@ fn base64_letters(bytes: &[u8], before: usize) -> Vec<char> {
     text.chars().take(to).skip(from).collect()
 }
 
-/// Returns a text decoded in each of the ways that servers encode what they repeat.
+/// Returns a text decoded in each of the encodings in which servers repeat texts.
 pub(super) fn decodings(text: &str) -> Vec<String> {
     let percent =
         |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
@@ -182,7 +183,7 @@ fn without_entities(text: &str) -> String {
     clear + rest
 }
 
-/// Returns the character that an entity stands for: one by number, or one of those that encoders write.
+/// Returns the character that an HTML entity means: one by number, or one of the names that encoders write.
 fn entity_of(name: &str) -> Option<char> {
     if let Some(number) = name.strip_prefix('#') {
         let hex = number.strip_prefix(['x', 'X']);

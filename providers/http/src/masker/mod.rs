@@ -1,12 +1,13 @@
-//! The masker: keeps secrets out of paths, errors, messages of an API and lines of the log.
+//! The masker: it removes secrets from paths, errors, messages of an API and lines of the log.
 //!
 //! It masks three kinds of text:
-//! - a *secret* (the key, and the sensitive values of a call) whole, in parts and in any encoding, because a
-//!   server that refuses a call repeats what it was sent in forms of its own;
-//! - a *value* of an object where it stands unchanged;
-//! - whatever follows the *name* of a sensitive attribute: the API may show secrets that are not known here.
+//! - a *secret* (the key, and the sensitive values of a call) as a whole, in parts and in any encoding,
+//!   because a server that refuses a call repeats the sent values in forms of its own;
+//! - a *value* of an object if it appears without a change;
+//! - the text after the *name* of a sensitive attribute, because the API may show secrets that are not known
+//!   here.
 //!
-//! Masked text is for people. Nothing that a server says is stored.
+//! Masked text is for people. Plumb stores no text of a server.
 
 mod forms;
 mod names;
@@ -27,18 +28,18 @@ use crate::key::Key;
 
 /// The longest line that is shown, in characters.
 const LINE_MAX: usize = 200;
-/// The length of text that is searched and shown, in bytes.
+/// The length of the text that is searched and shown, in bytes.
 const TEXT_MAX: usize = 16 << 10;
 /// The longest form of a part of a secret that [`SecretForms`] searches for, in bytes.
 const PART_BYTES_MAX: usize = 24;
-/// The characters that begin data in a server's message, however it prints them: `{"id": …`, `map[id:…`,
+/// The characters that begin data in a server's message, in various notations: `{"id": …`, `map[id:…`,
 /// `id=…`, or further lines.
 const DATA: [char; 5] = ['{', '[', '=', '\n', '\r'];
 /// The text in place of a secret.
 const MASKED: &str = "…";
-/// The text in place of a message that holds a secret in an encoding.
+/// The text in place of a message that contains a secret in an encoding.
 const NOT_SHOWN: &str = "(its words are not shown: they repeat a secret)";
-/// The shortest value that is masked, in characters: shorter ones would tear ordinary words apart.
+/// The shortest value that is masked, in characters: masking shorter ones would break ordinary words.
 const VALUE_MIN: usize = 4;
 /// The shortest secret that is masked, in characters.
 const SECRET_MIN: usize = 3;
@@ -49,12 +50,12 @@ pub struct Masker {
     secrets: Vec<Arc<str>>,
     values: BTreeSet<Arc<str>>,
     names: SecretNames,
-    /// True if an answer holds more secrets than can be searched for: then nothing of it is shown.
+    /// True if an answer contains more secrets than can be searched for; then no part of it is shown.
     hides_all: bool,
 }
 
 impl Masker {
-    /// Makes a masker of keys.
+    /// Returns a masker of keys.
     pub(crate) fn of_keys<'k>(keys: impl IntoIterator<Item = &'k Key>) -> Self {
         Self::default().with_keys(keys)
     }
@@ -80,15 +81,15 @@ impl Masker {
         self
     }
 
-    /// Adds the secrets that a call sends, and those that they may be made of.
+    /// Adds the secrets that a call sends, and the secrets that they may be made of.
     #[must_use]
     pub(crate) fn with_secrets_of(mut self, secrets: &Secrets, sent: &Attributes) -> Self {
         secrets.carried(sent).for_each(|(_, value)| self.add_secret(value));
         self.with_secrets(&secrets.variables)
     }
 
-    /// Adds the values of an object. Its name, its id, ids of other objects and what comes from a list of
-    /// allowed texts may be shown.
+    /// Adds the values of an object. Its name, its id, ids of other objects and texts from a list of allowed
+    /// texts may be shown.
     #[must_use]
     pub(crate) fn with_object(mut self, model: &TypeModel, object: &Attributes) -> Self {
         for (name, value) in object {
@@ -110,8 +111,8 @@ impl Masker {
         Self { names, ..self }
     }
 
-    /// Adds the secrets that an answer holds under the names of sensitive attributes: its message may repeat
-    /// them.
+    /// Adds the secrets that an answer contains under the names of sensitive attributes, because its message
+    /// may repeat them.
     #[must_use]
     pub(crate) fn with_body(&self, body: Option<&Json>) -> Self {
         let masker = self.clone();
@@ -135,7 +136,7 @@ impl Masker {
                 items.iter().for_each(|item| self.add_secret(item));
             }
             Value::Map(entries) => entries.values().for_each(|item| self.add_secret(item)),
-            // True and false tell nothing by themselves.
+            // The values true and false reveal nothing by themselves.
             Value::Null | Value::Bool(_) | Value::Unknown(_) | Value::Sealed(_) => {}
         }
     }
@@ -155,16 +156,16 @@ impl Masker {
         }
     }
 
-    /// Returns a text without its secrets, up to 16 KiB of it. Returns a fixed text if a secret shows only
-    /// once the text is decoded: then it is not known which part of it to mask.
+    /// Returns a text with its secrets masked, up to 16 KiB of it. If a secret appears only after decoding
+    /// the text, returns a fixed text, because the part to mask is not known.
     pub fn mask(&self, text: &str) -> String {
         if self.hides_all {
             return String::new();
         }
-        // A secret that begins within the bound is seen whole.
+        // This bound includes the whole of a secret that begins before the end.
         let longest = self.values.iter().map(|value| value.len()).max().unwrap_or(0);
         let end = text.floor_char_boundary(TEXT_MAX + longest.max(PART_BYTES_MAX));
-        // Names first: what is masked below may be a word that is one of them.
+        // Names come first: the masking below may remove a word that is one of the names.
         let text = match self.names.before_value(&text[..end]) {
             Some(shown) => Cow::Owned(format!("{shown}{MASKED}")),
             None => Cow::Borrowed(&text[..end]),
@@ -185,13 +186,13 @@ impl Masker {
         if decodings(&masked).iter().any(shows) { NOT_SHOWN.to_owned() } else { masked }
     }
 
-    /// Returns a text on one line of at most 200 characters, without secrets and control characters.
+    /// Returns a text as one line of at most 200 characters, without secrets and control characters.
     pub(crate) fn line(&self, text: &str) -> String {
         line(&self.mask(text))
     }
 
-    /// Returns the same, up to where a server shows data: an object in it may hold secrets that are not known
-    /// here, those of objects that Plumb does not manage among them.
+    /// Returns the same line, but only up to the data in a server's message: an object in it may contain
+    /// secrets that are not known here, for example of objects that Plumb does not manage.
     pub(crate) fn line_before_data(&self, text: &str) -> String {
         let masked = self.mask(text.trim_start());
         match masked.find(DATA) {
@@ -229,7 +230,7 @@ fn line(text: &str) -> String {
     }
 }
 
-/// Returns true for characters that change the direction of text, and so what people read.
+/// Returns true for characters that change the direction of text, and so the text that people read.
 fn is_bidi(letter: char) -> bool {
     matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
 }
@@ -301,7 +302,7 @@ mod tests {
         assert_eq!(masker.mask("pin 123 or AB12, 12"), "pin … or …, 12");
     }
 
-    /// A file that is a secret, in words as long as an error's may be.
+    /// A secret that is a long file is found in an error message that repeats a part of it.
     #[test]
     fn a_long_secret_is_found_in_words_that_repeat_a_part_of_it() {
         let secret: String = (0..20_000).map(|n| (n * 7919).to_string() + ",").collect();

@@ -1,7 +1,7 @@
-//! The names of sensitive attributes, for secrets that are not known here.
+//! The names of sensitive attributes, by which secrets are found that are not known here.
 //!
-//! A refusal may show the object as it is, with a token that the API generated, or with the password before
-//! this one. Only the names of the attributes tell that these are secrets.
+//! A refusal may show the object as it is, with a token that the API generated, or with the previous
+//! password. Only the names of the attributes show that these are secrets.
 
 use std::collections::BTreeSet;
 
@@ -12,15 +12,16 @@ use serde_json::Value as Json;
 
 use crate::descriptor::model::TypeModel;
 
-/// The most secrets of an answer that are searched for in its message, in bytes.
+/// The most bytes of secrets in an answer that are searched for in its message.
 const BYTES_MAX: usize = 16 << 10;
 
-/// The names of sensitive attributes on the wire, without what tells their spellings apart.
+/// The names of sensitive attributes on the wire, normalised so that all spellings of a name are equal.
 #[derive(Clone, Default)]
 pub(crate) struct SecretNames(BTreeSet<String>);
 
 impl SecretNames {
-    /// Collects the names of the sensitive attributes of a type, and of those that are secrets of this object.
+    /// Collects the names of the sensitive attributes of a type, and of the attributes that are secrets of
+    /// this object.
     pub(crate) fn of(model: &TypeModel, secrets: &Secrets, live: &Attributes) -> Self {
         let mut names = Self::default();
         for (name, attribute) in &model.attributes {
@@ -66,7 +67,7 @@ impl SecretNames {
 
     /// Returns the part of a text before the first value that follows one of these names; none if there is no
     /// such value. A server may print an object in any notation: `"token": "…"`, `token='…'`, `token:…`,
-    /// `<token>…`. The end of the value cannot be told: it may hold quotes, spaces and lines.
+    /// `<token>…`. The end of the value is not known: it may contain quotes, spaces and line breaks.
     pub(super) fn before_value<'t>(&self, words: &'t str) -> Option<&'t str> {
         let mut rest = words;
         while let Some((before, word, after)) = next_word(rest) {
@@ -83,7 +84,7 @@ impl SecretNames {
     }
 }
 
-/// Returns a name without what tells `clientSecret`, `client_secret` and `Client-Secret` apart.
+/// Returns a name in a form in which `clientSecret`, `client_secret` and `Client-Secret` are equal.
 fn spelled(name: &str) -> String {
     name.chars().filter(|letter| is_inside(*letter)).flat_map(char::to_lowercase).collect()
 }
@@ -92,7 +93,7 @@ fn is_inside(letter: char) -> bool {
     !matches!(letter, '_' | '-')
 }
 
-/// Splits a text into the part before its next word, the word, and the part behind it.
+/// Splits a text into the part before its next word, the word, and the rest.
 fn next_word(text: &str) -> Option<(&str, &str, &str)> {
     let is_part = |letter: char| letter.is_alphanumeric() || !is_inside(letter);
     let start = text.find(is_part)?;
@@ -101,7 +102,7 @@ fn next_word(text: &str) -> Option<(&str, &str, &str)> {
     Some((before, word, after))
 }
 
-/// Signs as pages, addresses and JSON write them.
+/// Punctuation in the forms that HTML, URLs and JSON write.
 const WRITTEN: [(&str, char); 13] = [
     ("&quot;", '"'),
     ("&#34;", '"'),
@@ -118,7 +119,8 @@ const WRITTEN: [(&str, char); 13] = [
     ("\\u0022", '"'),
 ];
 
-/// Returns the value that follows a name, if one does: the text after signs of which one separates the two.
+/// Returns the value that follows a name: the text after punctuation that separates the two. None if there is
+/// none.
 fn value(after: &str) -> Option<&str> {
     let (mut rest, mut is_separated) = (after, false);
     while let Some((sign, length)) = sign(rest) {
@@ -128,7 +130,8 @@ fn value(after: &str) -> Option<&str> {
     is_separated.then_some(rest)
 }
 
-/// Returns the sign that a text begins with, and its length; none before a letter or a digit.
+/// Returns the punctuation character that a text begins with, and its length; none before a letter or a
+/// digit.
 fn sign(text: &str) -> Option<(char, usize)> {
     let begins = |written: &str| {
         text.get(..written.len()).is_some_and(|start| start.eq_ignore_ascii_case(written))

@@ -1,4 +1,4 @@
-//! A second provider, without Rust: an API of another kind, and a server that keeps to it.
+//! A second provider, without Rust code: an API of another kind, and a server that behaves like it.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -21,7 +21,7 @@ struct World {
     /// The numbers of tickets by idempotency key.
     keys: BTreeMap<String, u64>,
     numbered: u64,
-    /// The number of coming deletes of buckets that are refused.
+    /// The number of further deletes of buckets that are refused.
     busy: u32,
 }
 
@@ -46,7 +46,7 @@ fn answer(world: &Mutex<World>, request: &Request) -> Answer {
     }
 }
 
-/// One bucket a page.
+/// Returns one page with one bucket.
 fn buckets(world: &World, query: &BTreeMap<&str, &str>) -> Answer {
     let after = query.get("after").copied().unwrap_or_default();
     let mut rest = world.buckets.iter().filter(|(id, _)| id.as_str() > after);
@@ -158,7 +158,8 @@ async fn a_lost_ticket_is_found_by_its_key_and_never_made_twice() {
 async fn a_refused_repetition_proves_nothing_about_what_it_repeats() {
     let world = Mutex::new(World::default());
     let server = Server::start(move |number, request| match number {
-        // Made, and the answer is lost; asked again, the service has had enough.
+        // The ticket is made, and the answer is lost; the repetition is refused, because the service has had
+        // too many requests.
         0 => {
             answer(&world, request);
             Answer::Cut

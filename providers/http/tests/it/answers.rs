@@ -1,4 +1,4 @@
-//! The meaning of each answer to a call, and the calls that are tried again.
+//! The meaning of each answer to a call, and the calls that are repeated.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -42,8 +42,7 @@ async fn a_create_sends_the_nonce_and_reads_the_object() {
     assert_eq!(requests[0].json(), json!({"name": name, "size": 3}), "null is left out");
 }
 
-/// Every way in which an answer can fail to come, or say nothing that can be relied on: the create
-/// is in doubt, and sent once.
+/// A create is in doubt, and sent once, whenever its answer is missing or cannot be relied on.
 #[tokio::test]
 async fn lost_and_unreadable_answers_leave_a_doubt() {
     let answers: Vec<(&str, Answer)> = vec![
@@ -72,7 +71,7 @@ async fn lost_and_unreadable_answers_leave_a_doubt() {
     }
 }
 
-/// A success is an answer: what shows no object was accepted, and may take its time.
+/// A success without an object is an answer: the create was accepted, and its object may show late.
 #[tokio::test]
 async fn a_create_that_was_accepted_is_no_lost_one() {
     for answer in [
@@ -89,7 +88,7 @@ async fn a_create_that_was_accepted_is_no_lost_one() {
     }
 }
 
-/// Its id is known, and it is not there yet.
+/// The id of the object is known, and the object does not exist yet.
 #[tokio::test]
 async fn what_was_accepted_under_a_chosen_id_may_not_show_yet() {
     let text = REST.replace("\"one_time_name\"", "\"client_id\"");
@@ -103,7 +102,7 @@ async fn what_was_accepted_under_a_chosen_id_may_not_show_yet() {
     assert_eq!(server.lines(), ["POST /things".to_owned(), format!("GET /things/{}", nonce())]);
 }
 
-/// The object under the id may be an older one. It is the new one if the phase waits for it, or if the id was
+/// The object with the id may be an older one. It is the new one if the phase waits for it, or if the id was
 /// drawn for the create.
 #[tokio::test]
 async fn what_was_accepted_under_a_chosen_id_may_show_what_was_there_before() {
@@ -192,7 +191,7 @@ async fn throttled_calls_are_sent_again_with_the_same_nonce() {
     assert_eq!(notices.lock().unwrap().len(), 2);
 }
 
-/// Permission for so many requests.
+/// A permit for a number of requests.
 struct PermitFor(AtomicUsize);
 
 #[async_trait]
@@ -204,7 +203,7 @@ impl SendPermit for PermitFor {
     }
 }
 
-/// Without a permit nothing was sent, and the call may be begun anew.
+/// A throttled call whose next attempt gets no permit was not sent, so the run may start the call anew.
 #[tokio::test]
 async fn a_throttled_call_that_gets_no_leave_any_more_was_not_sent() {
     for given in 0..3 {
@@ -219,7 +218,7 @@ async fn a_throttled_call_that_gets_no_leave_any_more_was_not_sent() {
     }
 }
 
-/// A pause that a server asks for is bounded, and one that cannot be parsed is ignored.
+/// The pause that a server asks for is bounded, and one that cannot be parsed is ignored.
 #[tokio::test]
 async fn pauses_that_make_no_sense_are_not_waited_for() {
     for after in [
@@ -328,7 +327,8 @@ async fn an_update_without_a_body_is_read_back() {
     assert_eq!(server.requests()[0].json(), json!({"name": "new", "size": 5}));
 }
 
-/// The next phase sends what the drain made of the object.
+/// A drain whose answer has no body is followed by a read, because the next phase sends the attributes that
+/// the drain changed. The last phase of a delete is not.
 #[tokio::test]
 async fn a_drain_without_a_body_is_read_back_and_an_end_is_not() {
     let server = Server::start(|_, request| match request.method.as_str() {
@@ -367,7 +367,8 @@ async fn a_delete_of_what_is_gone_says_so() {
     assert_eq!(reply.unwrap_err().kind, Kind::NotFound);
 }
 
-/// A stranger's object that does not fit keeps nobody from looking at the others; what is ours is said.
+/// An object of others that does not fit the descriptor does not hide the other objects; an object of the
+/// state that does not fit is an error.
 #[tokio::test]
 async fn an_object_that_does_not_fit_is_an_error_of_its_own() {
     let server = Server::start(|_, request| {
@@ -393,7 +394,7 @@ async fn an_object_that_does_not_fit_is_an_error_of_its_own() {
     assert!(texts(&error).contains("`size`"), "{error:?}");
 }
 
-/// 202 says that it will be done. It is done when it is gone.
+/// An answer 202 promises a delete, which is done when the object is gone.
 #[tokio::test]
 async fn a_promise_to_delete_is_looked_after() {
     for reads_before in [0, 2] {
@@ -408,7 +409,7 @@ async fn a_promise_to_delete_is_looked_after() {
     }
 }
 
-/// A proxy in front of an API answers so for an unknown path: that says nothing of the object.
+/// A 404 with a web page says nothing about the object: a proxy before an API sends it for an unknown path.
 #[tokio::test]
 async fn a_page_that_finds_nothing_is_not_the_apis_word() {
     let page = Answer::text(404, "text/html", "<html>no such route</html>");
@@ -501,7 +502,7 @@ async fn creates_with_an_idempotency_key_may_be_repeated() {
     assert_eq!(provider.find("thing", &lookup).await.unwrap_err().kind, Kind::InDoubt);
 }
 
-/// One that was cut may have been carried out, whatever becomes of the next try.
+/// A create whose answer was lost may have been executed, whatever the result of the next attempt.
 #[tokio::test]
 async fn a_repeated_create_that_gets_no_leave_any_more_is_in_doubt() {
     let server = Server::start(|_, _| Answer::Cut).await;
@@ -534,7 +535,7 @@ async fn ids_that_the_client_chooses() {
     assert_eq!(provider.find("thing", &lookup).await.unwrap().len(), 1);
 }
 
-/// Nothing is under a one-time name where the spec chose the id, so nothing follows from that.
+/// If the spec chose the id, no object has the one-time name, so its absence proves nothing.
 #[tokio::test]
 async fn an_id_of_the_specs_is_not_looked_for_by_a_one_time_name() {
     let text = KEYED
@@ -558,7 +559,8 @@ async fn an_id_of_the_specs_is_not_looked_for_by_a_one_time_name() {
     assert_eq!(find(Some(&chosen)).await.unwrap().len(), 1);
 }
 
-/// A filter that cannot be filled in is not left out, and a server that does not filter is not believed.
+/// A filter that cannot be filled in is an error, and the result of a server that does not filter is not
+/// used.
 #[tokio::test]
 async fn what_is_looked_for_shows_what_it_was_to_be() {
     let text = KEYED
@@ -585,7 +587,8 @@ async fn what_is_looked_for_shows_what_it_was_to_be() {
     assert_eq!(ids, ["2"], "what shows another region is another's");
 }
 
-/// A stranger's object of the same name, and otherwise not what was sent: it is not what a lost create made.
+/// An object of others with the same name, and with other values than the sent ones, is not taken for that of
+/// a lost create.
 #[tokio::test]
 async fn what_is_found_by_a_part_of_what_was_sent_may_be_anybodys() {
     let text = KEYED.replace("list = ", "find = \"rest: GET /things?name=${name}\"\nlist = ")
@@ -605,7 +608,7 @@ async fn what_is_found_by_a_part_of_what_was_sent_may_be_anybodys() {
     }
 }
 
-/// A server that does not know the filter shows its one object for any key.
+/// A server that does not know a filter by the key shows its one object for any key, which proves nothing.
 #[tokio::test]
 async fn a_filter_by_the_key_that_a_server_does_not_know_finds_nothing() {
     let text = KEYED.replace("list = ", "find = \"rest: GET /things?key=${one_time}\"\nlist = ");

@@ -1,4 +1,4 @@
-//! The places that the key is sent to, and those that it never reaches.
+//! The servers to which the key is sent, and those that never get it.
 
 use engine::diagnostics::Diagnostics;
 use engine::journal::{PhaseRef, ProgramKind};
@@ -41,13 +41,13 @@ async fn errors_show_no_key_even_if_the_server_repeats_it() {
         for text in [REST, &text] {
             let error = provider(text, &server.address).list("thing").await.unwrap_err();
             let shown = texts(&error);
-            // Of a success that is no JSON nothing is shown.
+            // The text of a success that is no JSON is not shown.
             assert_eq!(shown.contains('…'), status != 200, "{shown}");
         }
     }
 }
 
-/// The secrets of a call that no descriptor describes are masked, too, where the API repeats them.
+/// The secrets of a call that no descriptor describes are masked, too, if the API repeats them.
 #[tokio::test]
 async fn direct_calls_show_no_secret() {
     let server = Server::start(|_, request| {
@@ -169,8 +169,8 @@ fn a_descriptor_beside_the_spec_cannot_send_the_key_elsewhere() {
     assert!(refused(None, &local).is_none());
 }
 
-/// A descriptor beside the spec names the variable that its key comes from: any secret of the
-/// environment would do.
+/// A descriptor beside the spec reads its key only from its own variables: it could otherwise name the
+/// variable of any secret in the environment.
 #[test]
 fn a_descriptor_beside_the_spec_has_its_key_from_its_own_variables() {
     let text = REST.replace("ACME_KEY", "AWS_SECRET_ACCESS_KEY");
@@ -193,14 +193,14 @@ fn a_descriptor_beside_the_spec_has_its_key_from_its_own_variables() {
     assert!(refused(None, false).is_none(), "what comes with Plumb names its own");
 }
 
-/// Without a key nothing stops a spec from naming a host, so what is secret stays here.
+/// A provider without a key sends no secrets to hosts that only a spec names.
 #[tokio::test]
 async fn secrets_do_not_go_to_hosts_that_only_a_spec_names() {
     let text = REST
         .replace("key = { env = \"ACME_KEY\" }\n", "")
         .replace("auth = { header = \"Authorization\", value = \"Bearer ${key}\" }\n", "");
     let server = Server::start(|_, _| Answer::json(200, json!({"id": "t1", "name": "n"}))).await;
-    // Leads to this machine, and is no loopback address.
+    // This address leads to this machine, and is no loopback address.
     let elsewhere = server.address.replace("127.0.0.1", "0.0.0.0");
     let perform = async |url: &str, allowed: &'static str, secret: bool| {
         let environment =
@@ -224,7 +224,7 @@ async fn secrets_do_not_go_to_hosts_that_only_a_spec_names() {
     assert_eq!(server.requests().len(), 3);
 }
 
-/// A server may repeat parts of a call, in other forms; none of them is kept.
+/// A server may repeat parts of a call in other forms; none of them is stored.
 #[tokio::test]
 async fn a_servers_words_show_no_secret_and_are_told_apart() {
     let words = "HUNTER2-canary&gt; and s3cr3t-in-url, pin 7423187465";
@@ -263,7 +263,7 @@ fn hosts_can_be_allowed_and_the_environment_is_trusted() {
     assert!(configure(Some("https://evil.example/v1"), &keyless).is_ok(), "no key, no danger");
 }
 
-/// Said by the plan, in the words of the call that would fail.
+/// A plan reports a secret that may not be sent, with the message of the call that would fail.
 #[tokio::test]
 async fn where_a_secret_does_not_go_is_known_without_a_call() {
     let none = |_: &str| None;
@@ -281,7 +281,8 @@ async fn where_a_secret_does_not_go_is_known_without_a_call() {
     provider.may_carry("thing", phase(ProgramKind::Create), &secret).unwrap();
 }
 
-/// Such a key would only fail at the first call, and there look like a server that is not reached.
+/// A key of several lines is refused at once: it would fail at the first call, with a message about a server
+/// that cannot be reached.
 #[test]
 fn a_key_of_several_lines_is_refused_at_once() {
     for key in ["line\nline", "a\0b", "a\u{7f}b"] {
@@ -334,7 +335,7 @@ async fn accounts_are_told_apart_by_key_and_by_address() {
     assert_ne!(account("a", "http://127.0.0.1:1"), account("b", "http://127.0.0.1:1"));
     assert_ne!(account("a", "http://127.0.0.1:1"), account("a", "http://127.0.0.1:2"));
     assert_ne!(account("", "http://127.0.0.1:1"), account("", "http://127.0.0.1:2"), "no key");
-    // The service of a folder listens elsewhere each time, and is the same.
+    // The service of a folder listens at another address each time, and is the same service.
     let at_home = |url| {
         let environment = with("a", url);
         let settings = Settings::new(&environment).at_home(true);

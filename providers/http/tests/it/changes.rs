@@ -1,4 +1,4 @@
-//! The attributes that a phase of a change sends. A phase without anything to send is skipped.
+//! The attributes that a phase of a change sends. A phase with nothing to send is skipped.
 
 use provider_port::Provider as _;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::REST;
 use crate::support::{Answer, Request, Server, Step, provider};
 
-/// An API that refuses a change of nothing, as many do.
+/// Returns an API that refuses an empty change, as many APIs do.
 async fn strict() -> Server {
     Server::start(|_, request| match (&*request.method, request.json().as_object()) {
         ("PATCH", None) => Answer::json(400, json!({"message": "nothing to update"})),
@@ -22,8 +22,8 @@ fn unchanged() -> Step {
     Step { changed: Vec::new(), ..Step::update("thing", "t1", json!({"name": "n", "size": 3})) }
 }
 
-/// A create that an earlier run began and that is not wanted any more goes through its phases: the object is
-/// started, and nothing of it is changed.
+/// A create that an earlier run began, with values that are no longer wanted, goes through its phases: the
+/// object is started, and none of its attributes is changed.
 #[tokio::test]
 async fn a_change_of_nothing_is_not_sent() {
     let server = strict().await;
@@ -32,7 +32,7 @@ async fn a_change_of_nothing_is_not_sent() {
     assert_eq!(server.lines(), ["GET /things/t1"]);
 }
 
-/// An id says what is changed, and not to what; another value is a change.
+/// An id in a body only identifies the object; another attribute beside it is a change.
 #[tokio::test]
 async fn what_stands_beside_a_change_counts_where_it_is_one() {
     for (with, sent) in [("id", 0), ("size", 1)] {
@@ -49,7 +49,7 @@ async fn what_stands_beside_a_change_counts_where_it_is_one() {
     }
 }
 
-/// A change of an attribute that a path names is sent by the path.
+/// A change of an attribute in a path is sent by the path.
 #[tokio::test]
 async fn a_change_in_an_address_is_one() {
     let text = REST.replace(
@@ -65,8 +65,8 @@ async fn a_change_in_an_address_is_one() {
     assert_eq!(server.lines(), ["PATCH /things/t1/s"]);
 }
 
-/// An attribute that follows another one is derived by the API unless it is sent: one that the spec gives is
-/// sent, though it is live already.
+/// The API derives an attribute that follows another one, unless it is sent. So an attribute that the spec
+/// gives is sent even if it is live already.
 #[tokio::test]
 async fn what_follows_a_change_and_is_given_is_sent() {
     let text = REST.replace(
@@ -92,8 +92,8 @@ async fn what_follows_a_change_and_is_given_is_sent() {
     assert_eq!(sent, [given, none, json!({"size": 4}), json!({"name": "new"})]);
 }
 
-/// An attribute that is wanted only since a create began, and that no call of the create takes, is left to the
-/// update after it.
+/// An attribute that the spec wants only since the create began, and that no call of the create can send, is
+/// left to the update after it.
 #[tokio::test]
 async fn a_begun_create_is_finished_without_what_its_calls_do_not_take() {
     let text = REST.replace(
@@ -113,7 +113,7 @@ async fn a_begun_create_is_finished_without_what_its_calls_do_not_take() {
     assert_eq!(server.lines(), ["PATCH /things/t1"]);
 }
 
-/// A state that answers show and that calls of their own change: no body has a place for it.
+/// A state that answers show and that separate calls change has no place in any body.
 #[tokio::test]
 async fn what_no_call_has_a_place_for_is_told_by_its_phase() {
     let state = "running = { type = \"boolean\", default = true, wire = { rest = { name = \"state\", \
@@ -129,7 +129,7 @@ async fn what_no_call_has_a_place_for_is_told_by_its_phase() {
     .await;
     let wanted = json!({"name": "n", "size": 3, "running": false});
     let step = || Step { changed: vec!["running"], ..Step::update("thing", "t1", wanted.clone()) };
-    // Nothing of the body changes, so it is not sent.
+    // No attribute of the body changes, so it is not sent.
     step().perform(&provider(&stopping, &server.address)).await.unwrap();
     let stopped = Step { phase: 1, ..step() };
     let stopped = stopped.perform(&provider(&stopping, &server.address)).await.unwrap();
@@ -137,7 +137,7 @@ async fn what_no_call_has_a_place_for_is_told_by_its_phase() {
     assert_eq!(running, &engine::value::Value::Bool(false));
     assert_eq!(server.lines(), ["GET /things/t1", "POST /things/t1/stop"]);
     assert_eq!(server.requests()[1].json(), json!({}));
-    // Without such a phase it would silently be left as it is.
+    // Without such a phase the attribute would silently stay as it is.
     let refused = step().perform(&provider(&text, &server.address)).await.unwrap_err();
     assert!(refused.to_string().contains("takes no `running`"), "{refused}");
     let schema = |text: &str| provider(text, &server.address).schema().types["thing"].clone();
@@ -147,7 +147,7 @@ async fn what_no_call_has_a_place_for_is_told_by_its_phase() {
     assert_eq!(carries(&stopping), [false, true]);
 }
 
-/// An API of each form reads what it is sent in that form, and what an attribute loses goes.
+/// An API of each form can read the body in that form, and an attribute that is cleared goes.
 #[tokio::test]
 async fn bodies_have_the_form_that_the_descriptor_says() {
     let patch = "sends = \"changed\" }";

@@ -1,4 +1,4 @@
-//! Lists below parents, as of records in zones: one list for each parent, and never one for each child.
+//! Lists below parents, such as records in zones: one list for each parent, and never one for each child.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -50,7 +50,7 @@ fn id(id: &str) -> ObjectId {
     ObjectId(id.into())
 }
 
-/// Two zones with a record each, of one id and one name.
+/// Returns a server with two zones that have one record each, with the same id and name.
 async fn two_zones() -> Server {
     Server::start(|_, request| match &*request.line() {
         "GET /zones" => {
@@ -95,7 +95,7 @@ async fn a_child_is_read_by_the_path_that_its_key_tells() {
     assert_eq!(error.kind, Kind::NotFound, "{error}");
 }
 
-/// The text between the parts of the key stands in one of them: only the lists tell which object it is.
+/// If a part of a key contains the text between the parts, only the lists show which object an id means.
 #[tokio::test]
 async fn a_key_that_can_be_split_in_two_ways_is_looked_up() {
     let server = two_zones().await;
@@ -155,7 +155,7 @@ async fn a_parent_that_goes_while_its_children_are_listed_has_none() {
     assert!(provider(RECORDS, &server.address).list("record").await.unwrap().is_empty());
 }
 
-/// A wrong path must not tell of objects that are gone.
+/// A wrong path must not make objects look gone.
 #[tokio::test]
 async fn a_404_below_a_parent_that_is_there_is_an_error() {
     let server = Server::start(|_, request| match &*request.line() {

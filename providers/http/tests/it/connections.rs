@@ -1,4 +1,5 @@
-//! Connections beside plain TCP: sockets of this machine, an authority of one's own, and certificates of clients.
+//! Connections other than plain TCP: sockets of this machine, an own certificate authority, and client
+//! certificates.
 
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ async fn an_api_behind_a_socket() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A file of the test certificates. They are for tests alone: their keys are public.
+/// Returns a file of the test certificates. They are only for tests: their keys are public.
 fn file(name: &str) -> String {
     format!("{}/tests/it/certificates/{name}", env!("CARGO_MANIFEST_DIR"))
 }
@@ -45,7 +46,7 @@ fn content(name: &str) -> String {
     std::fs::read_to_string(file(name)).unwrap()
 }
 
-/// A server of the test authority, which may want to know who its clients are.
+/// Returns a server of the test authority, which may ask its clients for a certificate.
 async fn server(wants_certificate: bool) -> Server {
     let pem = |name: &str| CertificateDer::from_pem_file(file(name)).unwrap();
     let ring = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
@@ -70,7 +71,7 @@ certificate = { env = "ACME_CERTIFICATE" }
 certificate_key = { env = "ACME_CERTIFICATE_KEY" }
 "#;
 
-/// The provider, or the mistakes in what it is given.
+/// Returns the provider, or the mistakes in its settings.
 fn configure(
     url: &str,
     ca: Option<&str>,
@@ -170,7 +171,8 @@ fn certificates_that_cannot_be_used_are_refused() {
     "#);
 }
 
-/// It would prove to a stranger who we are.
+/// A client certificate is not shown to an address that only a spec gives: it would prove the user's identity
+/// to others.
 #[test]
 fn a_certificate_is_not_shown_to_an_address_that_only_a_spec_gives() {
     let text = REST.replace("key = { env = \"ACME_KEY\" }\n", SOURCES);

@@ -1,4 +1,4 @@
-//! APIs that leave out of their answers what is empty.
+//! APIs that leave empty attributes out of their answers.
 
 use engine::state::ObjectId;
 use provider_http::HttpProvider;
@@ -19,12 +19,12 @@ token = { type = "string", computed = true, sensitive = true }
 hint = { type = "string", wire = { rest = { read = false } } }
 "#;
 
-/// With attributes of all sorts.
+/// Returns a descriptor with attributes of all types.
 fn silent() -> String {
     format!("{REST}{ATTRIBUTES}")
 }
 
-/// The same, of an API that leaves out what is empty.
+/// Returns the same descriptor, for an API that leaves out empty attributes.
 fn terse() -> String {
     silent().replace("names = \"camel\"", "names = \"camel\"\nomits_empty = true")
 }
@@ -56,7 +56,7 @@ async fn what_is_left_out_is_empty_where_the_descriptor_says_so() {
     insta::assert_snapshot!(shown(&read(&terse).await), @r#"{"big_size": 0, "depth": 0, "id": "t1", "more": {}, "name": "n", "note": null, "on": false, "shape": null, "size": 0, "words": []}"#);
 }
 
-/// A reference whose object is shown, or null: there is none then, whatever the state knows.
+/// If a reference is null, its object does not exist, whatever the state knows.
 #[tokio::test]
 async fn null_in_the_place_of_a_parent_is_no_part_that_is_left_out() {
     for (spec, depth) in
@@ -71,7 +71,8 @@ async fn null_in_the_place_of_a_parent_is_no_part_that_is_left_out() {
     assert_eq!(shown(&read(&provider(&silent(), &server.address)).await), r#"{"id": "t1"}"#);
 }
 
-/// A call that shows a reference as null because it does not expand it does not contradict one that shows it.
+/// If one call shows a reference as null because it does not expand it, and another call shows the reference,
+/// the other call counts.
 #[tokio::test]
 async fn null_in_the_place_of_a_parent_gives_way_to_what_another_read_shows() {
     let text = silent().replace(
@@ -97,7 +98,8 @@ async fn what_is_shown_stands() {
     insta::assert_snapshot!(shown(&object), @r#"{"big_size": null, "depth": 4, "id": "t1", "more": {}, "name": "", "note": null, "on": false, "shape": null, "size": 3, "words": []}"#);
 }
 
-/// A list that does not show an object yet could have shown what another leaves out.
+/// If one of two joined lists does not show an object yet, an attribute that the other one leaves out is not
+/// empty.
 #[tokio::test]
 async fn of_joined_lists_each_one_must_show_the_object() {
     let text = terse().replace(
@@ -116,7 +118,8 @@ async fn of_joined_lists_each_one_must_show_the_object() {
     assert!(on(0) && !on(1) && !on(2), "{objects:?}");
 }
 
-/// Of two APIs only one leaves out what is empty, and what only the other has does not follow from that.
+/// If only one of two APIs leaves out empty attributes, nothing follows for attributes that only the other
+/// one has.
 #[tokio::test]
 async fn of_joined_reads_each_api_tells_of_its_own_attributes() {
     let text = terse()
@@ -154,8 +157,8 @@ async fn a_wait_sees_it() {
     assert_eq!(object.attributes["big_size"], engine::value::Value::Integer(0));
 }
 
-/// The answer to a change may be a part of the object: of what it lacks only that is known which was
-/// sent empty.
+/// The answer to a change may show a part of the object: of the attributes that it lacks, only those that
+/// were sent empty are known.
 #[tokio::test]
 async fn after_a_change_what_was_sent_empty_is() {
     let server = bare().await;

@@ -1,4 +1,4 @@
-//! GraphQL: what is sent, and which answers are believed.
+//! GraphQL: the documents that are sent, and the answers that are accepted.
 
 use provider_port::{Kind, Lookup, Provider as _};
 use serde_json::json;
@@ -196,7 +196,7 @@ async fn one_time_names_are_found_with_declared_endings_only() {
 async fn what_follows_a_change_is_left_to_the_api() {
     let server = Server::start(|_, request| request.data(&json!({"id": "t1", "name": "n"}))).await;
     let provider = provider(GRAPHQL, &server.address);
-    // What is wanted is sent, whether it changes or not: the API would derive another value.
+    // The wanted values are sent, even if they do not change: the API would derive other values.
     let wanted = json!({"name": "n", "kind_of": "SLOW", "zones": ["a"]});
     let silent = json!({"name": "n", "kind_of": "SLOW"});
     for (desired, changed, sent) in [

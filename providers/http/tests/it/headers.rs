@@ -1,4 +1,4 @@
-//! Headers of requests and answers, and keys beyond one.
+//! Headers of requests and answers, and APIs with several keys.
 
 use engine::value::Value;
 use provider_http::{HttpProvider, Settings};
@@ -91,7 +91,7 @@ async fn a_missing_key_is_named() {
     assert_eq!(provider.list("thing").await.unwrap_err().kind, Kind::Unauthenticated);
 }
 
-/// Headers of the API, the type and the phase; the narrower goes before the wider.
+/// Headers of the API, the type and the phase are sent; the more specific one takes precedence.
 #[tokio::test]
 async fn headers_of_three_places() {
     let text = REST
@@ -144,7 +144,7 @@ async fn a_header_of_an_answer_is_an_attribute() {
     assert_eq!(server.requests()[1].headers["if-match"], "\"GET\"");
 }
 
-/// A provider under another name is configured by variables of its own before all others.
+/// For a provider under another name, its own variables take precedence over the common ones.
 #[tokio::test]
 async fn a_provider_under_another_name_has_variables_of_its_own() {
     let folder = std::env::temp_dir().join(format!("plumb-alias-{}", std::process::id()));
@@ -173,7 +173,7 @@ async fn a_provider_under_another_name_has_variables_of_its_own() {
         let text = with_keys("{ header = \"X-Key\", value = \"${user} ${key}\" }");
         let provider = HttpProvider::configure(descriptor(&text), &settings).unwrap();
         provider.list("thing").await.unwrap();
-        // Of the variables that all have, those are meant that no block says anything about.
+        // The common variables apply to the provider without a block of its own.
         let asked = if alias.is_some() { server.requests() } else { other.requests() };
         assert_eq!(asked[0].headers["x-key"], format!("{user} {key}"), "{alias:?} {variables:?}");
     }

@@ -1,4 +1,4 @@
-//! Ids that the client chooses: where the spec gives none, it is the one-time name.
+//! Ids that the client chooses: if the spec gives none, the id is the one-time name.
 
 use engine::state::ObjectId;
 use provider_port::{Lookup, Provider as _};
@@ -34,7 +34,7 @@ async fn an_id_that_nobody_gives_is_drawn() {
         let server = Server::start(move |_, _| Answer::json(200, shown.clone())).await;
         let step = Step::create("thing", given);
         let provider = provider(&text(create, id), &server.address);
-        // Who refers to it waits for it.
+        // The id is unknown before the create, so resources that refer to it wait for it.
         let schema = &provider.schema().types["thing"].attributes["id"];
         assert_eq!(schema.server_default, id == optional);
         let object = step.perform(&provider).await.unwrap();
@@ -47,7 +47,7 @@ async fn an_id_that_nobody_gives_is_drawn() {
     }
 }
 
-/// An API that spells ids in capitals, whoever made them how.
+/// Returns an API that shows ids in upper case, whatever the client sent.
 async fn shouting() -> Server {
     Server::start(|_, request| match &*request.method {
         "POST" | "PATCH" => Answer::json(200, json!({})),
@@ -65,7 +65,7 @@ const CHOSEN: (&str, &str) = (
     "type = \"string\", required = true, on_change = \"replace\"",
 );
 
-/// It is looked for under that id from then on, and the plan shows the difference.
+/// The state gets the id as the API shows it, and the plan shows the difference.
 #[tokio::test]
 async fn what_is_made_has_the_id_that_the_api_shows() {
     let server = shouting().await;
@@ -76,8 +76,8 @@ async fn what_is_made_has_the_id_that_the_api_shows() {
     assert_eq!(server.lines()[1..], ["GET /things/mine"]);
 }
 
-/// After a lost answer, an object may belong to another owner: the plan saw that no object has the id as the spec
-/// spells it.
+/// After a lost answer, an object with another spelling of the id may belong to another owner: the plan only
+/// made sure that no object has the id as the spec spells it.
 #[tokio::test]
 async fn a_lost_create_takes_nothing_that_is_spelled_otherwise() {
     let server = shouting().await;
@@ -91,7 +91,7 @@ async fn a_lost_create_takes_nothing_that_is_spelled_otherwise() {
     insta::assert_snapshot!(texts(&error), @"InDoubt: mine is shown as MINE: it may be of this create, or of another client -> None");
 }
 
-/// An object that is known under another id is not silently taken for another object.
+/// An object that is known under another spelling of an id is not silently taken for another object.
 #[tokio::test]
 async fn an_id_that_is_spelled_otherwise_is_named() {
     let server = shouting().await;

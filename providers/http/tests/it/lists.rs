@@ -1,4 +1,4 @@
-//! Lists: joined, paged, doubled, in any order.
+//! Lists: joined, with pages, with duplicates, in any order.
 
 use provider_port::{Kind, Lookup, Provider as _};
 use serde_json::json;
@@ -70,8 +70,8 @@ async fn pages() {
     }
 }
 
-/// Many servers cap the size of their pages without a word, or leave things out of a page that they
-/// have read. A list ends at a page that is empty, is not there, or is the last one again.
+/// Many servers limit the size of their pages without saying so, or leave items out of a page. A list ends at
+/// a page that is empty, does not exist, or is the last one again.
 #[tokio::test]
 async fn a_short_page_is_no_end() {
     let text = REST.replace(
@@ -112,8 +112,8 @@ async fn a_link_to_another_server_is_refused() {
     assert!(other.requests().is_empty());
 }
 
-/// Half an emoji, a number that no computer holds, a mark before the text: what one object has of
-/// that keeps nobody from reading the others.
+/// Half an emoji, a number out of range, or a byte order mark in one object does not prevent reading the
+/// others.
 #[tokio::test]
 async fn one_value_that_cannot_be_read_hides_no_other_object() {
     let server = Server::start(|_, request| match request.path.as_str() {
@@ -135,7 +135,7 @@ async fn one_value_that_cannot_be_read_hides_no_other_object() {
     assert!(texts(&error).contains("`size`: it is a number that is too large"), "{error}");
 }
 
-/// A header may come in several fields, and what it says may hold commas.
+/// A header may have several fields, and its values may contain commas.
 #[tokio::test]
 async fn links_are_read_by_their_grammar() {
     let text = REST.replace("items = \"data\"", "items = \"data\", paging = { link = true }");
@@ -157,7 +157,8 @@ async fn links_are_read_by_their_grammar() {
     }
 }
 
-/// A proxy in front of an API answers so, too: the lists tell if the object is there.
+/// A read without an object does not prove that the object is gone: a proxy before an API answers so, too, so
+/// the lists decide.
 #[tokio::test]
 async fn a_read_that_shows_nothing_does_not_say_that_an_object_is_gone() {
     for nothing in [Answer::empty(200), Answer::empty(204), Answer::json(200, json!(null))] {
@@ -176,7 +177,8 @@ async fn a_read_that_shows_nothing_does_not_say_that_an_object_is_gone() {
     }
 }
 
-/// An API that does not know a filter shows everything.
+/// The result of a search counts only for objects with the searched name: an API that does not know a filter
+/// shows everything.
 #[tokio::test]
 async fn what_a_search_shows_is_believed_where_it_bears_the_name() {
     let text = REST.replace(
@@ -198,7 +200,7 @@ async fn what_a_search_shows_is_believed_where_it_bears_the_name() {
     assert!(texts(&error).contains("its search shows no `name`"), "{error}");
 }
 
-/// An object on a later page is as present as one on the first.
+/// A search reads all its pages: an object on a later page exists, too.
 #[tokio::test]
 async fn a_search_goes_through_all_its_pages() {
     let text = REST.replace(
@@ -234,7 +236,7 @@ async fn answers_of_another_shape_are_explained() {
     }
 }
 
-/// An answer that may be no list ends nothing, unless the descriptor says how an empty one looks.
+/// An answer without a list is an error, unless the descriptor says what an empty list looks like.
 #[tokio::test]
 async fn an_empty_list_may_be_left_out_where_the_descriptor_says() {
     let may = REST.replace("items = \"data\"", "items = \"data\", may_be_left_out = true");

@@ -24,7 +24,7 @@ mod support;
 mod tokens;
 mod waits;
 
-/// A descriptor with a bit of everything that REST needs.
+/// A descriptor with an example of everything that REST needs.
 const REST: &str = r#"
 [provider]
 name = "acme"

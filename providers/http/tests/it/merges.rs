@@ -1,18 +1,18 @@
-//! APIs that merge what they are sent into what they have (RFC 7396).
+//! APIs that merge the sent values into the existing ones (RFC 7396).
 
 use serde_json::{Value as Json, json};
 
 use crate::REST;
 use crate::support::{Answer, Server, Step, provider};
 
-/// Things with labels.
+/// Returns a descriptor of things with labels.
 fn text(merges: bool) -> String {
     let labels = format!("labels = {{ type = \"any\", merges = {merges} }}\nsecret = {{");
     let text = REST.replace("secret = {", &labels);
     text.replace("size = \"${size}\",", "labels = \"${labels}\",")
 }
 
-/// Returns the `labels` that a step sends, where they are merged.
+/// Returns the `labels` that a step sends, if they are merged.
 async fn sent(step: Step, merges: bool) -> Json {
     let server = Server::start(|_, _| Answer::json(200, json!({"id": "t1"}))).await;
     step.perform(&provider(&text(merges), &server.address)).await.unwrap();
@@ -48,7 +48,7 @@ async fn a_create_sends_what_is_wanted() {
     assert_eq!(sent(made, true).await, json!({"a": "1"}));
 }
 
-/// Of a map that is a secret, or one deep in another, a fingerprint is kept, and its keys are the API's to say.
+/// Of a secret map, or a secret deep in a map, the state has only a fingerprint, so a read finds its keys.
 #[tokio::test]
 async fn the_keys_of_a_secret_map_are_read() {
     for (place, live, wanted, merged) in [

@@ -1,4 +1,4 @@
-//! Operations of a server, and objects that fail while they are waited for.
+//! Operations of a server, and objects that fail during a wait.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ use crate::support::{Answer, Server, Step, provider, texts};
 
 const UPDATE: &str = "update = [ { call = \"rest: PATCH /things/${id}\", sends = \"changed\" } ]";
 
-/// An update whose answer names an operation.
+/// Returns a descriptor with an update whose answer names an operation.
 fn with(operation: &str) -> String {
     let phase = format!(
         "update = [ {{ call = \"rest: PATCH /things/${{id}}\", sends = \"changed\", operation = {{ {operation}, waits_for = \
@@ -22,7 +22,7 @@ fn with(operation: &str) -> String {
 const BY_ID: &str = "call = \"rest: GET /operations/${answer.operation.id}\", until = \"answer.state == \\\"done\\\"\", \
                      fails_when = \"answer.state == \\\"failed\\\"\", reason = \"${answer.error.text}\", within = \"200ms\"";
 
-/// A server whose operations go through these states, the last one for ever.
+/// Returns a server whose operations go through these states; the last one stays.
 async fn server(begun: Json, states: &[&'static str]) -> Server {
     let (states, looks) = (states.to_vec(), AtomicUsize::new(0));
     Server::start(move |_, request| match &*request.line() {
@@ -75,7 +75,7 @@ async fn an_operation_is_looked_at_until_it_has_ended_and_then_the_object() {
     }
 }
 
-/// A look-up finds what it has done all the same.
+/// An operation that fails is reported at once with its own error. A look-up finds its effects.
 #[tokio::test]
 async fn an_operation_that_fails_is_told_at_once_with_its_own_error() {
     let server = server(begun(), &["running", "failed"]).await;
@@ -97,7 +97,7 @@ async fn an_operation_that_never_ends_or_is_forgotten_is_looked_up() {
     }
 }
 
-/// A small change may be done at once.
+/// An answer without an operation is accepted: an API may execute a small change at once.
 #[tokio::test]
 async fn an_answer_that_names_no_operation_has_none() {
     for begun in [json!({}), json!({"operation": null}), json!({"operation": {}})] {

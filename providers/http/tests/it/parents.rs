@@ -1,4 +1,5 @@
-//! Reads whose address names more than the id, as those of records in zones: the lists tell it.
+//! Reads whose address needs more than the id, such as those of records in zones: the lists show the other
+//! attributes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -37,7 +38,7 @@ fn id(id: &str) -> ObjectId {
     ObjectId(id.into())
 }
 
-/// One record in one zone, which only the list and the address of its read name.
+/// Returns a server with one record in one zone; only the list and the address of its read show the zone.
 async fn one_record() -> Server {
     Server::start(|_, request| match &*request.line() {
         "GET /records" => Answer::json(200, json!([{"id": "r1", "zone": "z1"}])),
@@ -67,7 +68,7 @@ async fn a_read_is_filled_in_with_what_the_list_shows() {
         let object = provider(text, &server.address).read("record", &id("r1")).await.unwrap();
         assert_eq!(server.lines(), ["GET /records", &format!("GET {path}")]);
         assert_eq!(object.attributes["name"], Value::string("www"));
-        // What it was read by, it has.
+        // The object has the attributes in the address by which it was read.
         assert_eq!(object.attributes["zone"], Value::string("z1"));
     }
 }
@@ -80,7 +81,7 @@ async fn what_no_list_shows_is_not_there() {
     assert_eq!(server.lines(), ["GET /records"]);
 }
 
-/// An object of the list that has no id may be any.
+/// If an object of the list has no id, it may be any object, so none counts as absent.
 #[tokio::test]
 async fn nothing_is_absent_from_a_list_that_cannot_be_read() {
     let server =
@@ -123,7 +124,7 @@ async fn a_promised_end_is_awaited_in_the_list() {
     assert_eq!(server.lines(), ["DELETE /zones/z1/records/r1", "GET /records"]);
 }
 
-/// A page may come twice, or an object with it. Another object with the same id is nobody's to choose from.
+/// A list may show a page, or an object, twice. If two different objects have one id, neither can be used.
 #[tokio::test]
 async fn two_objects_of_one_id_are_told_apart_by_nobody() {
     let server = Server::start(|_, request| match &*request.path {
@@ -146,7 +147,7 @@ async fn two_objects_of_one_id_are_told_apart_by_nobody() {
     assert!(!server.lines().contains(&"GET /zones/z2/records/r1".to_owned()));
 }
 
-/// Lists that are joined are of the same objects, or they are parts that a key must tell apart.
+/// Joined lists show the same objects; if they do not, a key has to tell their objects apart.
 #[tokio::test]
 async fn lists_that_are_joined_show_one_object_for_one_id() {
     let text = NESTED
@@ -174,7 +175,7 @@ async fn lists_that_are_joined_show_one_object_for_one_id() {
     assert!(texts(&error).contains("whose `zone` differ"), "{error}");
 }
 
-/// Names in namespaces: a key that is made of both.
+/// A descriptor of names in namespaces: the key is made of both.
 const BOTH: &str = r#"
 [provider]
 name = "acme"
@@ -198,7 +199,7 @@ name = { type = "string", required = true, on_change = "replace" }
 durable = { type = "boolean", default = true }
 "#;
 
-/// Two queues of one name, and what one call for it shows.
+/// Returns a server with two queues of the same name, and the answer of one call for that name.
 async fn two_queues() -> Server {
     Server::start(|_, request| match &*request.line() {
         "GET /queues" => Answer::json(
@@ -234,7 +235,7 @@ async fn a_key_may_be_made_of_several_attributes() {
     delete.perform(&provider).await.unwrap();
 }
 
-/// An object that the state has by an earlier key is not gone.
+/// An object that the state has under the key of an earlier descriptor is not gone.
 #[tokio::test]
 async fn an_id_of_another_key_says_nothing_of_its_object() {
     let server = two_queues().await;
@@ -242,7 +243,7 @@ async fn an_id_of_another_key_says_nothing_of_its_object() {
     insta::assert_snapshot!(texts(&error), @"InDoubt: the queue jobs is known by another key than `id` of the descriptor -> Some(\"forget it with `plumb state rm ADDRESS`, and take it over by its new key with `plumb import ADDRESS ID`\")");
 }
 
-/// The API chooses a part of the key, and its answer does not repeat the other.
+/// The API chooses a part of the key, and its answer does not repeat the other part.
 #[tokio::test]
 async fn what_a_create_named_is_a_part_of_the_key() {
     let text = BOTH
@@ -258,7 +259,7 @@ async fn what_a_create_named_is_a_part_of_the_key() {
     assert_eq!(made.unwrap().object.unwrap().id, id("shop|q7"));
 }
 
-/// A queue of that name in another host is no namesake.
+/// A queue with the same name in another host is no namesake.
 #[test]
 fn an_object_is_known_by_its_key_of_several_attributes() {
     let schema = provider(BOTH, "http://127.0.0.1:9").schema().types["queue"].clone();
@@ -281,7 +282,7 @@ async fn a_lost_create_is_found_by_a_key_of_several_attributes() {
     assert_eq!(error.kind, Kind::InDoubt, "{error}");
 }
 
-/// An object has the attributes that it is read by, be they its key or others.
+/// An object has the attributes in the address of its read, whether they are its key or not.
 #[tokio::test]
 async fn a_read_need_not_repeat_the_key() {
     let text = REST
@@ -295,7 +296,7 @@ async fn a_read_need_not_repeat_the_key() {
     insta::assert_snapshot!(format!("{:?}", object.attributes), @r#"{"id": 443, "size": 3}"#);
 }
 
-/// Many objects that are read at once are looked for in a few lists.
+/// Many simultaneous reads share a few lists.
 #[tokio::test]
 async fn reads_at_the_same_time_share_a_list() {
     let server = one_record().await;

@@ -1,11 +1,11 @@
-//! The attributes in the path of a call name the object as it is.
+//! The attributes in the path of a call have the object's live values.
 
 use serde_json::{Value as Json, json};
 
 use crate::REST;
 use crate::support::{Answer, Server, Step, provider};
 
-/// Things that the API knows by their names, which can change.
+/// Returns a descriptor of things that the API knows by their names, which can change.
 fn named(update: &str) -> String {
     let text = REST.replace(
         "update = [ { call = \"rest: PATCH /things/${id}\", sends = \"changed\" } ]",
@@ -16,7 +16,8 @@ fn named(update: &str) -> String {
     text
 }
 
-/// The call of an update's phase of thing t1, and what it sends, where "old" is to be "new", and 3 to be 4.
+/// Returns the call and the body of an update's phase of thing t1. The name "old" is to become "new", and 3
+/// to become 4.
 async fn sent(update: &str, phase: usize, live: Json) -> (String, Json) {
     let server =
         Server::start(|_, _| Answer::json(200, json!({"id": "t1", "name": "new", "size": 4})))
@@ -33,7 +34,8 @@ fn old() -> Json {
 
 const RENAME: &str = r#"{ call = "rest: PATCH /things/${name}", sends = "changed" }"#;
 
-/// An object that has the new name already belongs to another owner.
+/// A rename goes to the path with the old name: an object that has the new name already belongs to another
+/// owner.
 #[tokio::test]
 async fn a_rename_goes_to_the_old_name() {
     let new = json!({"name": "new", "size": 4});
@@ -51,7 +53,7 @@ async fn a_rename_goes_to_the_old_name() {
     assert_eq!(sent(update, 0, old()).await.0, "POST /things/old?to=new");
 }
 
-/// Before the rename of another phase as after it.
+/// A phase before the rename uses the old name in its path, a phase after it the new one.
 #[tokio::test]
 async fn each_phase_goes_to_the_name_of_its_time() {
     let resize = r#"{ call = "rest: PUT /things/${name}/size", sends = { size = "${size}" } }"#;
@@ -65,7 +67,7 @@ async fn each_phase_goes_to_the_name_of_its_time() {
     }
 }
 
-/// Nothing else of the call says what it is to be.
+/// An attribute that stands only in a path is sent by the path.
 #[tokio::test]
 async fn what_stands_in_a_path_alone_is_sent_by_it() {
     for sends in ["", ", sends = { name = \"${name}\" }"] {

@@ -1,4 +1,5 @@
-//! Answers that say no, and successes that are none: what is concluded, and what of their words is shown.
+//! Refusals, and successes that are refusals: the conclusions from them, and the words of them that are
+//! shown.
 
 use provider_port::{Kind, Provider as _};
 use serde_json::json;
@@ -7,7 +8,7 @@ use crate::REST;
 use crate::answers::wanted;
 use crate::support::{Answer, Request, Server, Step, provider, texts};
 
-/// A refusal may show the object as it is. What the API generated is known to nobody here.
+/// A refusal may show the object as it is. A value that the API generated is not known here.
 #[tokio::test]
 async fn a_refusal_shows_no_secret_of_the_object() {
     let text = REST.replace(
@@ -42,7 +43,7 @@ async fn a_refusal_shows_no_secret_of_the_object() {
     }
 }
 
-/// The secret that was sent before this one is known by its fingerprint alone.
+/// The secret that was sent before the present one is known only by its fingerprint.
 #[tokio::test]
 async fn a_refusal_shows_no_secret_that_was_sent_before() {
     let server = Server::start(|_, _| {
@@ -56,7 +57,7 @@ async fn a_refusal_shows_no_secret_that_was_sent_before() {
     assert!(shown.contains("stale: …") && !shown.contains("older"), "{shown}");
 }
 
-/// A call that leads elsewhere is answered with 404 as well.
+/// A call to a wrong address is answered with 404, too.
 #[tokio::test]
 async fn a_delete_of_what_is_there_is_not_done() {
     let thing = json!({"id": "t1", "name": "n"});
@@ -77,7 +78,7 @@ async fn a_delete_of_what_is_there_is_not_done() {
     let shown = error.to_string();
     let tail = "answered 404 (not found), and the thing is still there: no route";
     assert!(shown.starts_with("DELETE /thing/") && shown.ends_with(tail), "{shown}");
-    // What is deleted may be shown for a while by those who know its id.
+    // An API may show a deleted object for a while to calls that use its id.
     let server = Server::start(listed("")).await;
     let error = Step::delete("thing", "t1").perform(&provider(&text, &server.address)).await;
     assert_eq!(error.unwrap_err().kind, Kind::NotFound);
@@ -90,7 +91,7 @@ async fn a_delete_of_what_is_there_is_not_done() {
     assert_eq!(error.unwrap_err().kind, Kind::InDoubt, "nobody can see it");
 }
 
-/// An object that is there already ends a delete; for a create it belongs to another owner.
+/// An object that exists already counts as done for a change; for a create it belongs to another owner.
 #[tokio::test]
 async fn a_create_is_not_done_because_something_is_there() {
     let text = REST
@@ -103,7 +104,7 @@ async fn a_create_is_not_done_because_something_is_there() {
     assert!(Step::delete("thing", "t1").perform(&provider).await.unwrap().object.is_none());
 }
 
-/// Some APIs answer 200 whatever happens.
+/// Some APIs answer 200 in all cases.
 #[tokio::test]
 async fn a_success_that_says_no_is_a_refusal() {
     let text = REST.replace(
@@ -123,7 +124,7 @@ async fn a_success_that_says_no_is_a_refusal() {
         assert_eq!(step.perform(&one).await.unwrap_err().kind, Kind::Rejected);
     }
     assert_eq!(one.list("thing").await.unwrap_err().kind, Kind::Rejected);
-    // What an object says is no error.
+    // A text in an object is no error.
     let server = Server::start(|_, _| {
         Answer::json(200, json!({"id": "t1", "name": "denied", "message": "denied", "error": null}))
     })
@@ -132,7 +133,7 @@ async fn a_success_that_says_no_is_a_refusal() {
     step.perform(&provider(&text, &server.address)).await.unwrap();
 }
 
-/// An answer that only acknowledges a call does not tell the state of the object.
+/// An answer that only acknowledges a call does not show the state of the object.
 #[tokio::test]
 async fn an_update_that_shows_nothing_of_the_object_is_read_back() {
     let server = Server::start(|_, request| match request.method.as_str() {

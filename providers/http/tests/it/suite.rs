@@ -1,4 +1,4 @@
-//! The conformance suite, against a small API that keeps what it is told.
+//! The conformance suite, against a small API that stores the values that it gets.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! A server that answers as a test tells it, a descriptor for it, and short ways to call.
+//! A server with the answers that a test gives it, a descriptor for it, and short ways to call it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -18,14 +18,14 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
-/// The key of all tests: no error, no log and no other server may see it.
+/// The key of all tests. No error, log or other server may show it.
 pub(crate) const KEY: &str = "canary-4711";
 
 /// A request as the server saw it.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) method: String,
-    /// With the query.
+    /// The path with the query.
     pub(crate) path: String,
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: String,
@@ -52,7 +52,7 @@ impl Request {
         text.split_once(':').map_or("", |(alias, _)| alias).to_owned()
     }
 
-    /// An answer to this GraphQL operation.
+    /// Returns an answer to this GraphQL operation.
     pub(crate) fn data(&self, value: &Json) -> Answer {
         Answer::json(200, serde_json::json!({ "data": { self.alias(): value } }))
     }
@@ -66,13 +66,13 @@ pub(crate) enum Answer {
         headers: Vec<(String, String)>,
         body: String,
     },
-    /// Closes the connection without a word.
+    /// Closes the connection without an answer.
     Cut,
-    /// Promises more than it sends.
+    /// Announces a longer body than it sends.
     CutBody,
-    /// Sends the head and then nothing.
+    /// Sends the head and then nothing more.
     Stuck,
-    /// Sends for ever.
+    /// Sends a body without an end.
     Endless,
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server that answers with what `answer` says; it is told the number of the request.
+    /// Starts a server with the answers that `answer` gives; it gets the number of the request.
     pub(crate) async fn start(
         answer: impl Fn(usize, &Request) -> Answer + Send + Sync + 'static,
     ) -> Self {
@@ -122,7 +122,7 @@ impl Server {
         Self { address, log, task }
     }
 
-    /// The same behind a socket.
+    /// Starts a server behind a socket.
     pub(crate) fn at_socket(
         path: &std::path::Path,
         answer: impl Fn(usize, &Request) -> Answer + Send + Sync + 'static,
@@ -139,7 +139,7 @@ impl Server {
         Self { address, log, task }
     }
 
-    /// The same over TLS.
+    /// Starts a server with TLS.
     pub(crate) async fn with_tls(
         config: tokio_rustls::rustls::ServerConfig,
         answer: impl Fn(usize, &Request) -> Answer + Send + Sync + 'static,
@@ -246,7 +246,7 @@ async fn read(stream: &mut BufReader<impl AsyncRead + AsyncWrite + Unpin>) -> Op
     Some(Request { method, path, headers, body: String::from_utf8_lossy(&body).into_owned() })
 }
 
-/// Times that let tests end soon.
+/// Returns times that make tests end soon.
 pub(crate) fn timing() -> Timing {
     Timing {
         total: Duration::from_secs(2),
@@ -268,7 +268,7 @@ pub(crate) fn descriptor(text: &str) -> Descriptor {
     descriptor.unwrap_or_else(|| panic!("{diagnostics:#?}"))
 }
 
-/// The provider of a descriptor whose addresses all come from `ACME_URL` and `ACME_GRAPHQL_URL`.
+/// Returns the provider of a descriptor whose addresses all come from `ACME_URL` and `ACME_GRAPHQL_URL`.
 pub(crate) fn provider(text: &str, address: &str) -> HttpProvider {
     provider_with_key(text, address, KEY)
 }
@@ -299,7 +299,7 @@ pub(crate) fn attributes(json: &Json) -> Attributes {
     from_json(json).as_map().cloned().unwrap_or_default()
 }
 
-/// One phase to perform, with what tests leave out.
+/// One phase to perform, with defaults for the parts that tests do not give.
 pub(crate) struct Step {
     pub(crate) ty: &'static str,
     pub(crate) kind: ProgramKind,
@@ -311,7 +311,7 @@ pub(crate) struct Step {
     pub(crate) live: Json,
     pub(crate) changed: Vec<&'static str>,
     pub(crate) secrets: Secrets,
-    /// The attributes of the live object that are known by a fingerprint.
+    /// The attributes of the live object that are known only by a fingerprint.
     pub(crate) sealed: Paths,
 }
 
@@ -383,14 +383,14 @@ impl Step {
         self
     }
 
-    /// With a secret attribute, and the values of sensitive variables.
+    /// Adds a secret attribute, and the values of sensitive variables.
     pub(crate) fn secret(mut self, attribute: &str, variables: &[Value]) -> Self {
         self.secrets.places.insert(Path::attribute(attribute));
         self.secrets.variables = variables.into();
         self
     }
 
-    /// With a live place, written with dots, of which only a fingerprint is known.
+    /// Marks a place of the live object, written with dots, as known only by a fingerprint.
     pub(crate) fn sealed(mut self, place: &str) -> Self {
         let path =
             place.split('.').fold(Path::root(), |path, name| path.join(Segment::Key(name.into())));
@@ -410,7 +410,7 @@ impl Step {
         self.perform_with(provider, &provider_port::Always, progress).await
     }
 
-    /// Asking this one for leave.
+    /// Performs the phase, and asks `permit` before each sending.
     pub(crate) async fn perform_with(
         self,
         provider: &HttpProvider,
@@ -442,7 +442,7 @@ impl Step {
     }
 }
 
-/// All texts of an error: none of them may hold the key.
+/// Returns all texts of an error, after checking that none of them contains the key.
 pub(crate) fn texts(error: &Error) -> String {
     let texts = format!("{:?}: {error} -> {:?}", error.kind, error.help);
     assert!(!texts.contains(KEY), "an error shows the key");

@@ -1,4 +1,4 @@
-//! Keys that are asked for: from an authorization server, from a command and from a file.
+//! Keys that have to be asked for: from an authorization server, from a command and from a file.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -27,7 +27,7 @@ fn configure(text: &str, variables: &[(&str, &str)]) -> Result<HttpProvider, Dia
     HttpProvider::configure(descriptor(text), &settings)
 }
 
-/// A server whose tokens are good for so many calls.
+/// Returns a server whose tokens are valid for a number of calls.
 async fn server(good_for: usize, expires_in: f64) -> Server {
     let (given, used) = (AtomicUsize::new(0), AtomicUsize::new(0));
     Server::start(move |_, request| {
@@ -178,7 +178,8 @@ async fn a_command_prints_the_key_when_it_is_needed_and_again_when_it_is_refused
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Calls at the same time share one answer: none waits for a command that has just hung for another.
+/// Simultaneous calls share the result of one command: no call runs a command again that has just hung for
+/// another call.
 #[tokio::test]
 async fn a_command_that_fails_is_run_once_for_all_calls_that_wait_for_it() {
     let file = std::env::temp_dir().join(format!("plumb-runs-{}", std::process::id()));

@@ -63,7 +63,7 @@ async fn trouble_while_waiting_is_no_doubt_about_the_call() {
     assert_eq!(error.kind, Kind::StillWaiting);
 }
 
-/// A size that nobody knows yet cannot be compared. Later it can.
+/// A wait goes on while a read shows null for the size, and ends when a read shows a size that fits.
 #[tokio::test]
 async fn what_is_null_at_first_is_waited_for() {
     let reads = AtomicUsize::new(0);
@@ -77,7 +77,7 @@ async fn what_is_null_at_first_is_waited_for() {
     assert_eq!(reply.object.unwrap().attributes["size"], engine::value::Value::Integer(3));
 }
 
-/// That it never can is said in the end.
+/// If the size stays null until the time is over, the error says that the condition cannot be judged.
 #[tokio::test]
 async fn what_stays_null_is_said() {
     let null = json!({"id": "t1", "name": "n", "size": null});
@@ -90,7 +90,7 @@ async fn what_stays_null_is_said() {
     );
 }
 
-/// A list may be behind: an object that it does not show right after its create is not gone.
+/// A wait goes on when the first reads after an update do not find the object: they may be out of date.
 #[tokio::test]
 async fn what_does_not_show_yet_is_waited_for() {
     let reads = AtomicUsize::new(0);
@@ -104,7 +104,7 @@ async fn what_does_not_show_yet_is_waited_for() {
     assert_eq!(reply.object.unwrap().attributes["size"], engine::value::Value::Integer(3));
 }
 
-/// Once that has lasted for the settle time it is believed.
+/// A wait ends once the object has been missing for the settle time.
 #[tokio::test]
 async fn what_is_gone_is_not_waited_for() {
     let server = Server::start(|_, request| match request.method.as_str() {
@@ -118,7 +118,8 @@ async fn what_is_gone_is_not_waited_for() {
     assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
 }
 
-/// An answer that is the only evidence is written down before anything is waited for.
+/// If no look-up could find the created object, the create and its wait are separate phases, so the answer is
+/// in the journal before the wait begins.
 #[tokio::test]
 async fn what_no_look_up_finds_is_made_before_it_is_waited_for() {
     let until = "create = [ { call = \"rest: POST /things\", sends = \"all\", until = \"self.size > 2\" } ]";

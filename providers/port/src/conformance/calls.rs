@@ -1,4 +1,4 @@
-//! The calls of the suite, and what each of their answers must show.
+//! The calls of the suite, and the checks of their answers.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ pub(super) async fn create(
     Ok(())
 }
 
-/// The object of a create whose answer shows none.
+/// Returns the object of a create whose answer shows none.
 async fn unanswered(
     suite: &Suite<'_>,
     schema: &TypeSchema,
@@ -57,7 +57,7 @@ pub(super) struct Step<'a> {
     pub(super) nonce: Option<&'a Nonce>,
 }
 
-/// The wanted object, the live one, and what differs.
+/// The wanted object, the live one, and the attributes in which they differ.
 pub(super) struct Change<'a> {
     pub(super) desired: &'a Attributes,
     pub(super) live: &'a Attributes,
@@ -67,7 +67,7 @@ pub(super) struct Change<'a> {
 /// The reason that a program did not end as it should.
 pub(super) struct Trouble {
     pub(super) words: String,
-    /// True if the API refused it, and nothing happened.
+    /// True if the API refused the call, and nothing happened.
     pub(super) is_refusal: bool,
 }
 
@@ -83,8 +83,8 @@ impl From<Trouble> for String {
     }
 }
 
-/// Performs all phases of the program that applies; after the first phase of a create, the object
-/// must be found by its nonce. `made` is the object that a create has made so far.
+/// Performs all phases of the program that applies. After the first phase of a create, the nonce must find
+/// the object. `made` is the object that a create has made so far.
 pub(super) async fn program(
     suite: &Suite<'_>,
     schema: &TypeSchema,
@@ -157,7 +157,7 @@ fn choose(programs: &[Program], judged: &Judged<'_>) -> Option<usize> {
     })
 }
 
-/// The objects that a `when` sees: the attributes of one by name, null where one is not there, and `old`.
+/// The scope of a `when`: the attributes of one object by name, null for a missing one, and `old`.
 struct Judged<'a> {
     attributes: &'a Attributes,
     old: Option<&'a Attributes>,
@@ -181,7 +181,7 @@ impl Scope for Judged<'_> {
     }
 }
 
-/// After the create's first phase, the nonce leads to the object: to it alone.
+/// Checks that the nonce finds the object after the create's first phase, and only that object.
 async fn found(
     suite: &Suite<'_>,
     schema: &TypeSchema,
@@ -207,7 +207,7 @@ async fn found(
     Ok(())
 }
 
-/// Lists and reads the object; both must show the wanted values in the schema's types.
+/// Lists and reads the object; both answers must show the wanted values in the schema's types.
 pub(super) async fn observe(
     suite: &Suite<'_>,
     schema: &TypeSchema,
@@ -258,7 +258,7 @@ fn compare(
     Ok(())
 }
 
-/// Deletes the object: then it is neither read nor listed.
+/// Deletes the object, and checks that neither a read nor a list shows it.
 pub(super) async fn end(
     suite: &Suite<'_>,
     fixture: &Fixture,
@@ -296,7 +296,7 @@ pub(super) async fn delete(
     Ok(program(suite, schema, &step, &about, &mut None).await?)
 }
 
-/// Deletes an object that an earlier run made. Nothing is to be done where it is gone.
+/// Deletes an object that an earlier run made. Does nothing if it is gone.
 pub async fn clean_up(provider: &dyn Provider, ty: &Name, id: &ObjectId) -> Result<(), String> {
     let suite = Suite::new(provider);
     let schema = type_schema(&suite, ty)?;
@@ -307,7 +307,7 @@ pub async fn clean_up(provider: &dyn Provider, ty: &Name, id: &ObjectId) -> Resu
     }
 }
 
-/// A delete of what is gone has nothing to do, and says so. Whether it may be believed, who asks knows.
+/// Checks that a second delete is an error of kind `NotFound`. The caller decides if that is believed.
 async fn again(
     suite: &Suite<'_>,
     schema: &TypeSchema,
@@ -335,7 +335,8 @@ async fn again(
     }
 }
 
-/// A missing object is not found, and a wrong key is recognised. An id of several parts keeps all but its last.
+/// Checks that a missing object is not found, and that a wrong key is recognised. In an id of several parts,
+/// only the last part is changed.
 pub(super) async fn refusals(
     suite: &Suite<'_>,
     fixture: &Fixture,
@@ -364,7 +365,7 @@ pub(super) fn type_schema(
     schema.types.get(ty).cloned().ok_or_else(|| format!("there is no resource type `{ty}`"))
 }
 
-/// A nonce for the test: as long as a real one, and the same in every run with this seed.
+/// Returns a nonce for the test: as long as a real one, and the same in every run with this seed.
 pub(super) fn nonce(suite: &Suite<'_>, ty: &Name, index: usize) -> Nonce {
     let mut bytes = [u8::try_from(index % 256).unwrap_or_default(); 16];
     for (byte, letter) in bytes.iter_mut().skip(1).zip(suite.seed.into_iter().chain(ty.bytes())) {
@@ -373,7 +374,7 @@ pub(super) fn nonce(suite: &Suite<'_>, ty: &Name, index: usize) -> Nonce {
     Nonce::from_random(bytes)
 }
 
-/// The wanted attributes in the schema's types, with the defaults for what is left out.
+/// Returns the wanted attributes in the schema's types, with defaults for missing ones.
 pub(super) fn completed(schema: &TypeSchema, wanted: Attributes) -> Result<Attributes, String> {
     let mut all = Attributes::new();
     for (name, value) in wanted {
@@ -398,7 +399,7 @@ pub(super) fn completed(schema: &TypeSchema, wanted: Attributes) -> Result<Attri
     Ok(all)
 }
 
-/// Attributes by name; one that is not there has no value.
+/// A scope of attributes by name; a missing one is null.
 struct Given<'a>(&'a Attributes);
 
 impl Scope for Given<'_> {
@@ -412,7 +413,7 @@ impl Scope for Given<'_> {
     }
 }
 
-/// The object of a reply, once its attributes have the schema's types.
+/// Returns the object of a reply, after checking that its attributes have the schema's types.
 fn shown(schema: &TypeSchema, reply: Reply) -> Result<Option<Object>, String> {
     if let Some(object) = &reply.object {
         typed(schema, object)?;
@@ -447,7 +448,7 @@ fn complaint(suite: &Suite<'_>, call: &str, ty: &str, error: &Error) -> String {
     }
 }
 
-/// No text of an error holds a secret.
+/// Checks that no text of an error contains a secret.
 fn safe(suite: &Suite<'_>, error: &Error) -> Result<(), String> {
     let texts = format!("{error} {error:?} {:?}", error.help);
     match suite.secrets.iter().find(|secret| texts.contains(secret.as_str())) {

@@ -1,4 +1,4 @@
-//! Single objects, for whoever asks what an API does.
+//! Single objects, for commands that find out how an API behaves.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::Suite;
 use super::calls::{Change, Step, completed, create, delete, merge, nonce, program, type_schema};
 use crate::{Kind, Object};
 
-/// The end of a create.
+/// The result of a create.
 #[derive(Clone, Debug)]
 pub enum Attempt {
     /// An object was made.
@@ -19,7 +19,7 @@ pub enum Attempt {
     Refused(String),
 }
 
-/// Makes an object, and reads it, if it shows already. `index` tells the creates of one run apart.
+/// Makes an object, and reads it if it already shows. `index` makes the one-time names of one run differ.
 pub async fn make(
     suite: &Suite<'_>,
     ty: &Name,
@@ -46,8 +46,8 @@ pub async fn make(
     }
 }
 
-/// Changes attributes of an object. Returns true if the API takes them and shows them afterwards, false if it refuses
-/// them or shows others.
+/// Changes attributes of an object. Returns true if the API accepts them and shows them afterwards, false if
+/// it refuses them or shows others.
 pub async fn change(
     suite: &Suite<'_>,
     ty: &Name,
@@ -61,7 +61,7 @@ pub async fn change(
     Ok(changes.iter().all(is_shown))
 }
 
-/// Changes attributes of an object, and returns it as it shows afterwards.
+/// Changes attributes of an object, and returns the object as it shows afterwards.
 pub async fn changed(
     suite: &Suite<'_>,
     ty: &Name,
@@ -88,7 +88,7 @@ pub async fn remove(suite: &Suite<'_>, ty: &Name, object: &Object) -> Result<(),
     suite.witness.gone(ty, &object.id)
 }
 
-/// The object as a read shows it now.
+/// Returns the object as a read shows it now.
 async fn read(suite: &Suite<'_>, ty: &Name, object: &Object) -> Result<Object, String> {
     let read = suite.provider.read(ty, &object.id).await;
     let read = read.map_err(|error| format!("read of {ty} failed: {error}"))?;

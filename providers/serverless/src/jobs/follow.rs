@@ -1,4 +1,4 @@
-//! Following a job until it ends: one look after the other, held back by the service.
+//! Following a job until it ends: one status call after the other, each held back by the service.
 
 use std::time::{Duration, Instant};
 
@@ -6,11 +6,12 @@ use provider_port::{Error, Kind};
 
 use super::{Endpoint, Job, Wait};
 
-/// The longest that a look is held back: progress shows at least so often.
+/// The longest time for which a status call is held back, and so the longest time between two reports of
+/// progress.
 const LOOK_MAX: Duration = Duration::from_secs(8);
-/// The pause where the service does not hold a look back.
+/// The pause between status calls that the service does not hold back.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The number of looks that are held back for a second only.
+/// The number of status calls at the start that are held back only for a second.
 const QUICK_LOOKS: u32 = 8;
 
 /// A job that is followed.
@@ -18,22 +19,22 @@ pub struct Follow<'a> {
     endpoint: &'a Endpoint<'a>,
     job: Job,
     looks: u32,
-    /// True if the service has the operation that waits, which its documents do not name.
+    /// True if the service has the operation that waits, which its documents do not mention.
     waits: bool,
 }
 
 impl<'a> Follow<'a> {
-    /// Follows a job from what is known of it.
+    /// Returns a follower of a job, with its known state.
     pub fn new(endpoint: &'a Endpoint<'a>, job: Job) -> Self {
         Self { endpoint, job, looks: 0, waits: true }
     }
 
-    /// The job as it was last seen.
+    /// Returns the job as it was last seen.
     pub fn job(&self) -> &Job {
         &self.job
     }
 
-    /// Looks again: returns when the job has ended, or after some seconds.
+    /// Asks for the status again: returns when the job has ended, or after some seconds.
     pub async fn look(&mut self) -> Result<&Job, Error> {
         let began = Instant::now();
         let wait = self.wait();
@@ -45,7 +46,7 @@ impl<'a> Follow<'a> {
         self.looks = self.looks.saturating_add(1);
         self.job = match found {
             Err(error) if self.waits && is_no_operation(&error) => {
-                // A job that is gone is not found here either.
+                // A job that is gone is not found by the other call either.
                 self.waits = false;
                 self.endpoint.status(&self.job.id).await?
             }

@@ -8,9 +8,9 @@ use engine::value::Value;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// The most bytes that `/run` takes.
+/// The largest body that `/run` accepts, in bytes.
 pub const RUN_BYTES_MAX: usize = 10 << 20;
-/// The most bytes that `/runsync` takes.
+/// The largest body that `/runsync` accepts, in bytes.
 pub const RUNSYNC_BYTES_MAX: usize = 20 << 20;
 
 const WEEK_MS: u128 = 7 * 24 * 60 * 60 * 1000;
@@ -24,13 +24,13 @@ const WAIT_MS: RangeInclusive<u128> = 1_000..=300_000;
 /// The reason that a job is not sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// It is no JSON.
+    /// The input is no JSON.
     #[error("the input is not JSON: {0}")]
     NotJson(String),
-    /// It is no object.
+    /// The input is no JSON object.
     #[error("the input must be a JSON object, such as {{\"prompt\": \"hello\"}}")]
     NotObject,
-    /// It is too large.
+    /// The body is too large.
     #[error("the job has {bytes} bytes, and the service takes {max} here")]
     TooLarge {
         /// Its size in bytes.
@@ -41,27 +41,27 @@ pub enum Refused {
     /// A time is out of its range.
     #[error("{what} is {ms} ms, and may be {min} to {max} ms")]
     OutOfRange {
-        /// The time in question, in words.
+        /// A description of the time.
         what: &'static str,
         /// Its value.
         ms: u128,
-        /// The least.
+        /// The least allowed value.
         min: u128,
-        /// The most.
+        /// The greatest allowed value.
         max: u128,
     },
-    /// The webhook is no address.
+    /// The webhook is no URL.
     #[error("the webhook is not an http or https address")]
     Webhook,
-    /// The object storage is not described as it has to be. What is wrong is not quoted: it may
-    /// be a secret.
+    /// The object storage does not have the right form. The message does not quote the mistake, because it
+    /// may be a secret.
     #[error(
         "the object storage is not a JSON object of texts: accessId, accessSecret, bucketName, endpointUrl"
     )]
     S3Config,
 }
 
-/// A job before it is one.
+/// A job before it is submitted.
 #[derive(Clone, Debug, Serialize)]
 pub struct Submission {
     input: Box<RawValue>,
@@ -73,8 +73,7 @@ pub struct Submission {
     s3_config: Option<S3Config>,
 }
 
-/// Object storage that the worker may use, handed through as it was written. Holds a secret, so
-/// it is not shown by `Debug`.
+/// The object storage for the worker, sent without a change. Contains a secret, so `Debug` does not show it.
 #[derive(Clone, Serialize)]
 #[serde(transparent)]
 struct S3Config(Box<RawValue>);
@@ -85,7 +84,7 @@ impl std::fmt::Debug for S3Config {
     }
 }
 
-/// The treatment of the job.
+/// The rules for the execution of the job.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Policy {
@@ -104,7 +103,7 @@ impl Policy {
 }
 
 impl Submission {
-    /// A job with this input, a JSON text. It is sent as it is written.
+    /// Returns a job with this input, a JSON text, which is sent without a change.
     pub fn new(input: &str) -> Result<Self, Refused> {
         let input: Box<RawValue> =
             serde_json::from_str(input).map_err(|error| Refused::NotJson(error.to_string()))?;
@@ -114,7 +113,7 @@ impl Submission {
         Ok(Self { input, webhook: None, policy: Policy::default(), s3_config: None })
     }
 
-    /// With an address that is told when the job has ended.
+    /// Sets the URL that the service calls when the job has ended.
     pub fn webhook(mut self, url: &str) -> Result<Self, Refused> {
         let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
         let plain = url.bytes().all(|b| b.is_ascii_graphic());
@@ -125,27 +124,27 @@ impl Submission {
         Ok(self)
     }
 
-    /// With the longest time that the job may run once a worker has it.
+    /// Sets the longest time that the job may run once a worker has it.
     pub fn execution_timeout(mut self, time: Duration) -> Result<Self, Refused> {
         self.policy.execution_timeout =
             Some(in_range("the execution timeout", time, &EXECUTION_TIMEOUT_MS)?);
         Ok(self)
     }
 
-    /// With the time after which the job is deleted, whatever it does then.
+    /// Sets the time after which the job is deleted, in whatever state it is.
     pub fn ttl(mut self, time: Duration) -> Result<Self, Refused> {
         self.policy.ttl = Some(in_range("the time to live", time, &TTL_MS)?);
         Ok(self)
     }
 
-    /// As a job for which no worker is started.
+    /// Sets that no worker is started for the job.
     #[must_use]
     pub fn low_priority(mut self, low: bool) -> Self {
         self.policy.low_priority = low;
         self
     }
 
-    /// With object storage for the worker: a JSON object of texts, sent as it is written.
+    /// Sets the object storage for the worker: a JSON object of texts, which is sent without a change.
     pub fn s3_config(mut self, json: &str) -> Result<Self, Refused> {
         let texts: Result<BTreeMap<String, String>, _> = serde_json::from_str(json);
         let raw: Result<Box<RawValue>, _> = serde_json::from_str(json);
@@ -156,7 +155,7 @@ impl Submission {
         Ok(self)
     }
 
-    /// Returns the credentials of the object storage. Its place is no secret.
+    /// Returns the credentials of the object storage. Its address is no secret.
     pub(super) fn secrets(&self) -> Vec<Value> {
         let raw = self.s3_config.as_ref().map_or("{}", |config| config.0.get());
         let texts: BTreeMap<String, String> = serde_json::from_str(raw).unwrap_or_default();
@@ -170,7 +169,7 @@ impl Submission {
 
     /// Returns the body to send. Refuses one that is too large.
     pub fn body(&self, max: usize) -> Result<String, Refused> {
-        // Texts, numbers and JSON that was read before can be written.
+        // Texts, numbers and JSON that was parsed before can be written.
         let body = serde_json::to_string(self).expect("a submission can be written as JSON");
         if body.len() > max {
             return Err(Refused::TooLarge { bytes: body.len(), max });
@@ -179,28 +178,28 @@ impl Submission {
     }
 }
 
-/// The wait for a job's end that the service is asked for.
+/// The time for which the service is asked to wait for the end of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait(u64);
 
 impl Wait {
-    /// A time in the range that the service takes.
+    /// Returns the wait for a time in the range that the service accepts.
     pub fn new(time: Duration) -> Result<Self, Refused> {
         in_range("the wait", time, &WAIT_MS).map(Self)
     }
 
-    /// The nearest time that the service takes.
+    /// Returns the wait that the service accepts and that is nearest to a time.
     pub fn nearest(time: Duration) -> Self {
         let ms = time.as_millis().clamp(*WAIT_MS.start(), *WAIT_MS.end());
         Self(u64::try_from(ms).unwrap_or(1_000))
     }
 
-    /// In milliseconds.
+    /// Returns the wait in milliseconds.
     pub fn ms(self) -> u64 {
         self.0
     }
 
-    /// As a duration.
+    /// Returns the wait as a duration.
     pub fn duration(self) -> Duration {
         Duration::from_millis(self.0)
     }

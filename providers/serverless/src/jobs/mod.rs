@@ -1,9 +1,8 @@
 //! The client of the job API: jobs are submitted to an endpoint, and looked at until they end.
 //!
-//! What is wrong with a submission is found before anything is sent ([`limits`]). Calls are made by
-//! `provider_http`, so address, key, pauses after 429 and the words of errors are the same as those
-//! of the management calls. A submission whose answer was lost is never sent again: that would make
-//! a second job.
+//! A mistake in a submission is reported before anything is sent ([`limits`]). `provider_http` makes the
+//! calls, so address, key, pauses after 429 and the words of errors are the same as those of the management
+//! calls. A submission whose answer was lost is never sent again: that would make a second job.
 
 mod follow;
 pub mod limits;
@@ -28,13 +27,13 @@ pub use sending::Sending;
 
 /// The resource type that takes jobs.
 const TYPE: &str = "endpoint";
-/// The API of the descriptor that takes them.
+/// The API of the descriptor through which jobs are submitted.
 const API: &str = "queue";
-/// The longest time that `/stream` may hold back one look at a job.
+/// The longest time for which the server may hold back the answer of `/stream`.
 const STREAM_HELD: Duration = Duration::from_secs(30);
 
-/// Returns true if a URL leads to the host of the service, or to that of an endpoint: its id, and the host of the
-/// service.
+/// Returns true if a URL leads to the host of the service, or to that of an endpoint: its id, a dot, and the
+/// host of the service.
 fn leads_to(service: &Url, url: &Url, is_endpoint: impl FnOnce(&str) -> bool) -> bool {
     let place = |url: &Url| (url.scheme().to_owned(), url.port_or_known_default());
     let (Some(own), Some(host)) = (service.host_str(), url.host_str()) else { return false };
@@ -42,12 +41,12 @@ fn leads_to(service: &Url, url: &Url, is_endpoint: impl FnOnce(&str) -> bool) ->
     place(service) == place(url) && (host == own || id().is_some_and(is_endpoint))
 }
 
-/// Says whether resources of a type take jobs.
+/// Returns true if resources of a type take jobs.
 pub fn takes_jobs(ty: &str) -> bool {
     ty == TYPE
 }
 
-/// Told when a call has to be tried again.
+/// A function that is called when a call has to be tried again.
 pub type Progress<'a> = &'a (dyn Fn(Notice) + Send + Sync);
 
 /// The job API, ready to be called.
@@ -55,25 +54,25 @@ pub struct Jobs {
     direct: Direct,
 }
 
-/// One endpoint of it.
+/// One endpoint of the job API.
 pub struct Endpoint<'a> {
     direct: &'a Direct,
     id: &'a str,
     progress: Progress<'a>,
     sending: Option<&'a Sending>,
-    /// The secrets of submitted jobs. They are masked where a later answer repeats them.
+    /// The secrets of submitted jobs. A later answer that repeats one is masked.
     secrets: Mutex<Vec<Value>>,
 }
 
 impl Jobs {
-    /// Looks up address and key, and refuses what is wrong with them. What is missing shows with
+    /// Looks up address and key, and refuses those that are wrong. A missing address or key is reported by
     /// the first call.
     pub fn open(descriptor: &Descriptor, settings: &Settings<'_>) -> Result<Self, Diagnostics> {
         Ok(Self { direct: Direct::open(descriptor, API, settings)? })
     }
 
-    /// The header with the key, name and value, for a request to a load balancing endpoint. None where a URL leads
-    /// elsewhere than to the service: to its own host, or to the host of an endpoint below that.
+    /// Returns the name and the value of the header with the key, for a request to a load balancing endpoint.
+    /// None if the URL leads neither to the host of the service nor to that of an endpoint below it.
     pub fn key_for(
         &self,
         url: &Url,
@@ -84,32 +83,33 @@ impl Jobs {
         self.direct.key_header().filter(|_| is_of_service)
     }
 
-    /// A text that came from a worker, without the key.
+    /// Returns a text that came from a worker, with the key masked.
     pub fn hide(&self, text: &str) -> String {
         self.direct.hide(text, &[])
     }
 
-    /// The endpoint with this id.
+    /// Returns the endpoint with an id.
     pub fn endpoint<'a>(&'a self, id: &'a str, progress: Progress<'a>) -> Endpoint<'a> {
         Endpoint { direct: &self.direct, id, progress, sending: None, secrets: Mutex::default() }
     }
 }
 
 impl<'a> Endpoint<'a> {
-    /// The same; `sending` knows whether a request that changes something may be with the service.
+    /// Returns the endpoint; its calls record in `sending` that a request which changes something may have
+    /// reached the service.
     #[must_use]
     pub fn sending(self, sending: &'a Sending) -> Self {
         Self { sending: Some(sending), ..self }
     }
 
-    /// The same; what answers and errors repeat of `secrets` is not shown.
+    /// Returns the endpoint; `secrets` are masked in its answers and errors.
     #[must_use]
     pub fn hiding(self, secrets: Vec<Value>) -> Self {
         self.know(secrets);
         self
     }
 
-    /// `POST /run`: the job waits in the queue; returns its id and status.
+    /// Sends `POST /run`, which puts the job into the queue; returns its id and status.
     pub async fn run(&self, submission: &Submission) -> Result<Job, Error> {
         let body = submission.body(limits::RUN_BYTES_MAX).map_err(|reason| refused(&reason))?;
         self.know(submission.secrets());
@@ -117,7 +117,7 @@ impl<'a> Endpoint<'a> {
         self.change(call).await.map(|job| self.shown(job)).map_err(doubtful)
     }
 
-    /// `POST /runsync`: the job's result if it ends within `wait`, else its id and status.
+    /// Sends `POST /runsync`; returns the job's result if it ends within `wait`, else its id and status.
     pub async fn run_sync(&self, submission: &Submission, wait: Wait) -> Result<Job, Error> {
         let body = submission.body(limits::RUNSYNC_BYTES_MAX).map_err(|reason| refused(&reason))?;
         self.know(submission.secrets());
@@ -127,13 +127,13 @@ impl<'a> Endpoint<'a> {
         self.change(call).await.map(|job| self.shown(job)).map_err(doubtful)
     }
 
-    /// `GET /status`.
+    /// Sends `GET /status`; returns the job.
     pub async fn status(&self, job: &str) -> Result<Job, Error> {
         let call = self.read("GET /status", &format!("/status/{}", segment(job)?));
         self.one(call).await.map(|job| self.shown(job))
     }
 
-    /// `GET /status-sync`: the job once it has ended, or as it is after `wait`.
+    /// Sends `GET /status-sync`; returns the job once it has ended, or as it is after `wait`.
     pub async fn status_sync(&self, job: &str, wait: Wait) -> Result<Job, Error> {
         let path = format!("/status-sync/{}?wait={}", segment(job)?, wait.ms());
         let mut call = self.read("GET /status-sync", &path);
@@ -141,11 +141,12 @@ impl<'a> Endpoint<'a> {
         self.one(call).await.map(|job| self.shown(job))
     }
 
-    /// `GET /stream`: the parts that came since the last call, each given only once.
+    /// Sends `GET /stream`; returns the parts that came since the last call. The service gives each part only
+    /// once.
     pub async fn stream(&self, job: &str) -> Result<Parts, Error> {
         let mut call = self.read("GET /stream", &format!("/stream/{}", segment(job)?));
         call.held = STREAM_HELD;
-        // A second call would not give again what the lost answer held.
+        // A second call would not return the parts that were in the lost answer.
         call.repeatable = false;
         let parts: Parts = self.one(call).await.map_err(|error| match error.kind {
             Kind::InDoubt => error.help(
@@ -157,7 +158,7 @@ impl<'a> Endpoint<'a> {
         Ok(parts)
     }
 
-    /// `POST /cancel`.
+    /// Sends `POST /cancel`; returns the job.
     pub async fn cancel(&self, job: &str) -> Result<Job, Error> {
         let path = format!("/cancel/{}", segment(job)?);
         let mut call = self.call("POST /cancel", &path, Ask::Post(None));
@@ -165,7 +166,7 @@ impl<'a> Endpoint<'a> {
         self.one(call).await
     }
 
-    /// `POST /retry`: the job waits in the queue again, with its id and input.
+    /// Sends `POST /retry`, which puts the job into the queue again, with its id and input.
     pub async fn retry(&self, job: &str) -> Result<Job, Error> {
         let path = format!("/retry/{}", segment(job)?);
         let error = |error: Error| match error.kind {
@@ -178,12 +179,12 @@ impl<'a> Endpoint<'a> {
         self.change(self.call("POST /retry", &path, Ask::Post(None))).await.map_err(error)
     }
 
-    /// `POST /purge-queue`: takes out the jobs that wait; those in progress keep running.
+    /// Sends `POST /purge-queue`, which removes the jobs that wait; jobs in progress keep running.
     pub async fn purge(&self) -> Result<Purged, Error> {
         self.change(self.call("POST /purge-queue", "/purge-queue", Ask::Post(None))).await
     }
 
-    /// `GET /health`: how jobs and workers are.
+    /// Sends `GET /health`; returns the state of the jobs and workers.
     pub async fn health(&self) -> Result<Health, Error> {
         self.one(self.read("GET /health", "/health")).await
     }
@@ -196,8 +197,8 @@ impl<'a> Endpoint<'a> {
         self.secrets.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A job whose error shows nothing of what was submitted and is secret. Its output is what was
-    /// asked for, and stays as it is.
+    /// Returns a job with the secrets of submissions masked in its error. The output is the result that the
+    /// user asked for, so it stays as it is.
     fn shown(&self, mut job: Job) -> Job {
         let secrets = self.secrets();
         let Some(error) = job.error_text().filter(|_| !secrets.is_empty()) else { return job };
@@ -229,7 +230,7 @@ impl<'a> Endpoint<'a> {
         let Some(sending) = self.sending else { return self.one(call).await };
         call.permit = Some(sending);
         let progress = |notice| {
-            // It is tried again only where the service did not take it.
+            // The call is tried again only if the service did not accept it.
             sending.came_back();
             (self.progress)(notice);
         };
@@ -255,8 +256,8 @@ impl<'a> Endpoint<'a> {
     }
 }
 
-/// Says whether a text can be an id of an endpoint or a job: what else stands in a path could lead
-/// to another operation.
+/// Returns true if a text can be an id of an endpoint or a job. Any other text in a path could lead to
+/// another operation.
 pub fn is_id(text: &str) -> bool {
     (1..=200).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')

@@ -9,24 +9,24 @@ use serde_json::value::RawValue;
 /// The state of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It waits for a worker.
+    /// The job waits for a worker.
     InQueue,
-    /// A worker has it.
+    /// A worker runs the job.
     InProgress,
-    /// It ended well.
+    /// The job ended with success.
     Completed,
-    /// Its worker says that it failed.
+    /// The worker reports that the job failed.
     Failed,
-    /// It was cancelled.
+    /// The job was cancelled.
     Cancelled,
-    /// It ran longer than it may.
+    /// The job ran longer than it may.
     TimedOut,
-    /// A state that this version does not know, as the service calls it.
+    /// A state that this version does not know, with the service's word for it.
     Other(String),
 }
 
 impl Status {
-    /// As the service calls it.
+    /// Returns the service's word for the state.
     pub fn name(&self) -> &str {
         match self {
             Self::InQueue => "IN_QUEUE",
@@ -39,7 +39,7 @@ impl Status {
         }
     }
 
-    /// Returns true if nothing more happens to the job unless it is tried again.
+    /// Returns true if the job has ended and changes only if it is retried.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled | Self::TimedOut)
     }
@@ -47,7 +47,7 @@ impl Status {
     fn of(name: String) -> Self {
         match name.as_str() {
             "IN_QUEUE" => Self::InQueue,
-            // The documents of the service name both.
+            // The documents of the service use both words.
             "IN_PROGRESS" | "RUNNING" => Self::InProgress,
             "COMPLETED" => Self::Completed,
             "FAILED" => Self::Failed,
@@ -84,10 +84,10 @@ pub struct Job {
     pub id: String,
     /// Its state.
     pub status: Status,
-    /// The result of its worker, or its last progress while it runs.
+    /// The result of the worker, or its last progress while it runs; none if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Box<RawValue>>,
-    /// The reason that it failed, in the worker's words: mostly a text.
+    /// The reason that the job failed, in the worker's words, usually a text; none if it did not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Box<RawValue>>,
     /// The time that it waited for a worker, in milliseconds.
@@ -126,13 +126,13 @@ pub struct Part {
 /// The parts of a stream that came with one call.
 #[derive(Clone, Debug)]
 pub struct Parts {
-    /// The job's state, where the service says it along.
+    /// The state of the job; none if the service does not send it.
     pub status: Option<Status>,
     /// The parts, in order.
     pub parts: Vec<Part>,
 }
 
-/// The documents show an array; the service itself answers with an object.
+/// The answer of a stream call: an array by the documents, an object by the service itself.
 #[derive(Deserialize)]
 struct Stream {
     status: Status,
@@ -141,7 +141,7 @@ struct Stream {
 }
 
 impl<'de> Deserialize<'de> for Parts {
-    /// Not `untagged`: that would take raw JSON apart.
+    /// Not derived with `untagged`, which would parse the raw JSON.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         let custom = serde::de::Error::custom;
@@ -159,11 +159,11 @@ impl<'de> Deserialize<'de> for Parts {
 pub struct Purged {
     /// The number of jobs that were taken out of the queue.
     pub removed: u64,
-    /// The service's word for the outcome.
+    /// The service's word for the result.
     pub status: String,
 }
 
-/// The health of an endpoint: numbers of jobs and of workers, by what they do.
+/// The health of an endpoint: numbers of jobs and of workers, by their states.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Health {
     /// Jobs, such as `inQueue`.

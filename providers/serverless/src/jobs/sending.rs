@@ -1,12 +1,12 @@
-//! The state of a request that changes something: a caller that gives it up before its answer must know if it may
-//! be with the service.
+//! The state of a request that changes something. A caller that gives the request up before its answer must
+//! know if the service may have received it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use provider_port::{Error, Kind, SendPermit};
 
-/// The knowledge of a request without an answer.
+/// The state of a request without an answer.
 #[derive(Debug, Default)]
 pub struct Sending {
     out: AtomicBool,
@@ -14,18 +14,18 @@ pub struct Sending {
 }
 
 impl Sending {
-    /// Returns true if the service may have the request. Not so before it is sent, nor in the pause after
-    /// the service refused it for a while.
+    /// Returns true if the service may have the request: not before it is sent, and not during the pause
+    /// after a refusal.
     pub fn is_out(&self) -> bool {
         self.out.load(Ordering::SeqCst)
     }
 
-    /// From here on it is not sent (again).
+    /// Prevents any further sending of the request.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
     }
 
-    /// The service refused what was sent, and it is to be sent again.
+    /// Records that the service refused the request, which is going to be sent again.
     pub(super) fn came_back(&self) {
         self.out.store(false, Ordering::SeqCst);
     }

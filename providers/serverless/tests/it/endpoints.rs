@@ -1,4 +1,4 @@
-//! Endpoints: two APIs, whole-object updates, workers that end.
+//! Endpoints: two APIs, updates that send whole objects, workers that end.
 
 use provider_port::Provider as _;
 use serde_json::json;
@@ -53,7 +53,7 @@ workers_standby = 1
 "#);
     let url = endpoint.attributes["run_url"].as_str().unwrap();
     assert_eq!(url, format!("{}/{}/run", service.addresses.queue, endpoint.id));
-    // What is left out would be reset: the idle timeout is sent although it does not change.
+    // The API resets an attribute that is left out, so the idle timeout is sent although it does not change.
     let renamed =
         update(&provider, ("endpoint", 1), &endpoint, &json!({"name": "talk"})).await.unwrap();
     assert_eq!(renamed.attributes["idle_timeout"], engine::value::Value::Integer(42));
@@ -114,7 +114,7 @@ workers_standby = 1
     assert_eq!(changed.attributes["workers_max"], engine::value::Value::Integer(1));
 }
 
-/// GraphQL shows more of it than REST, which makes it, takes.
+/// GraphQL shows attributes of an endpoint that the create over REST cannot send.
 #[tokio::test]
 async fn by_types_over_rest_and_finished_by_another_run() {
     let service = Service::start().await;
@@ -130,7 +130,7 @@ async fn by_types_over_rest_and_finished_by_another_run() {
     let made = read(&provider, "endpoint", &made).await;
     assert_eq!(made.attributes["name"].as_str(), Some("chat"));
     assert_eq!(made.attributes["workers_max"], engine::value::Value::Integer(2));
-    // What its calls do not take is for the update after it.
+    // The update after the create sends the attributes that its calls cannot send.
     let rest = json!({"name": "chat", "workers_standby": 2});
     finish(&provider, ("endpoint", 0), &begun, &rest).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! The client of the job API against the service: what it tries again, and what never.
+//! The client of the job API against the service: the calls that it repeats, and those that it never repeats.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::support::{Service, create};
 
-/// The job API of a service.
+/// Returns the job API of a service.
 fn jobs(service: &Service, key: &str) -> Jobs {
     let environment = |name: &str| match name {
         "PLUMB_SERVERLESS_QUEUE_URL" => Some(service.addresses.queue.clone()),
@@ -20,7 +20,7 @@ fn jobs(service: &Service, key: &str) -> Jobs {
         .unwrap_or_else(|wrong| panic!("{wrong:#?}"))
 }
 
-/// An endpoint without workers: its jobs wait.
+/// Makes an endpoint without workers, so that its jobs wait.
 async fn endpoint(service: &Service) -> String {
     let provider = service.provider();
     let template = json!({ "name": "jobs", "image_name": "e:1", "is_serverless": true });

@@ -1,4 +1,4 @@
-//! The provider against the service on this machine: they meet on the wire alone.
+//! The provider against the service on this machine; they share only the wire.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,4 +1,4 @@
-//! The same suite while the service departs from its documents as the real one does.
+//! The same suite while the service differs from its documents as the real one does.
 
 use provider_port::{Kind, Provider as _};
 

@@ -1,4 +1,4 @@
-//! A service that takes only so many requests a second.
+//! A service that accepts a limited number of requests a second.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ fn limits() -> service::RateLimits {
     RATE.to_string().parse().expect("a number is a rate")
 }
 
-/// Most calls are accepted the first time, and the rate that the service allows is used.
+/// Most calls are accepted at the first attempt, and the calls use the rate that the service allows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_rate_is_learned() {
     let service = Service::with(|options| options.rate = limits()).await;

@@ -1,4 +1,4 @@
-//! The refusals of the service, by what may be concluded from them.
+//! The refusals of the service, by the conclusions that they allow.
 
 use engine::state::ObjectId;
 use provider_port::{Kind, Object};
@@ -17,7 +17,7 @@ async fn a_volume_does_not_shrink() {
     assert_eq!(error.kind, Kind::Rejected, "{error}");
 }
 
-/// GraphQL says in words alone that nothing happened; the descriptor knows the words.
+/// Only the words of a GraphQL error show that nothing happened; the descriptor knows these words.
 #[tokio::test]
 async fn refused_endpoints_are_no_doubts() {
     let service = Service::with(|options| options.worker_quota = Some(5)).await;
@@ -45,7 +45,7 @@ async fn refused_endpoints_are_no_doubts() {
     }
 }
 
-/// The rules say so in the plan; whoever gets past them is not fooled by silence.
+/// A call with an attribute that REST does not accept is refused. The rules report it in the plan already.
 #[tokio::test]
 async fn what_rest_does_not_take_is_not_left_out_silently() {
     let service = Service::start().await;
@@ -55,7 +55,7 @@ async fn what_rest_does_not_take_is_not_left_out_silently() {
     let error = create(&provider, ("endpoint", 0), &wanted).await.unwrap_err();
     assert_eq!(error.kind, Kind::Rejected);
     assert!(error.message.contains("takes no `workers_standby`"), "{error}");
-    // That there is to be none of what is there is news, too.
+    // The removal of an existing value is a change, too.
     let endpoint = Object { id: ObjectId("e".into()), attributes: attributes(&wanted) };
     let none = json!({"hub_release_id": null});
     let error = update(&provider, ("endpoint", 0), &endpoint, &none).await.unwrap_err();

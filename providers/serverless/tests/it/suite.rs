@@ -71,7 +71,7 @@ async fn conforms() {
     run(&Service::start().await).await.unwrap();
 }
 
-/// A pod that mounts the volume, and is stopped by its change.
+/// Returns a pod that mounts the volume and that an update stops.
 fn pod() -> Fixture {
     Fixture::depending(
         "pod",

@@ -44,7 +44,7 @@ impl Service {
         Self { addresses, stop, _data: data }
     }
 
-    /// The provider for this service.
+    /// Returns the provider for this service.
     pub(crate) fn provider(&self) -> HttpProvider {
         self.provider_with_key(&self.addresses.key)
     }
@@ -57,7 +57,7 @@ impl Service {
         let environment = |name: &str| {
             Some(match name {
                 "PLUMB_SERVERLESS_REST_URL" => self.addresses.rest.clone(),
-                // The management paths of version 2 and the job API share a prefix.
+                // The management paths of version 2 and the job API have the same prefix.
                 "PLUMB_SERVERLESS_V2_URL" => self.addresses.queue.clone(),
                 "PLUMB_SERVERLESS_GRAPHQL_URL" => self.addresses.graphql.clone(),
                 "PLUMB_SERVERLESS_QUEUE_URL" => self.addresses.queue.clone(),
@@ -90,7 +90,7 @@ pub(crate) fn attributes(json: &Json) -> Attributes {
     from_json(json).as_map().cloned().unwrap_or_default()
 }
 
-/// Creates an object by the program at `program`, all phases.
+/// Creates an object by the program with the index `program`, in all its phases.
 pub(crate) async fn create(
     provider: &HttpProvider,
     (ty, program): (&str, usize),
@@ -119,7 +119,7 @@ pub(crate) async fn create(
     Ok(object.unwrap())
 }
 
-/// Begins a create and leaves it to another run to finish: the first phase.
+/// Performs the first phase of a create, and leaves the rest to another run.
 pub(crate) async fn begin(
     provider: &HttpProvider,
     (ty, program): (&str, usize),
@@ -142,7 +142,7 @@ pub(crate) async fn begin(
     Ok(provider.perform(&call).await?.object.unwrap())
 }
 
-/// Finishes a create as another run does, which knows the object from a read: the last phase.
+/// Performs the last phase of a create, as another run does, which knows the object from a read.
 pub(crate) async fn finish(
     provider: &HttpProvider,
     (ty, program): (&str, usize),
@@ -154,7 +154,7 @@ pub(crate) async fn finish(
     change_by(provider, (ty, phase), object, change).await
 }
 
-/// Changes some attributes of an object, by the program at `program`.
+/// Changes some attributes of an object, by the program with the index `program`.
 pub(crate) async fn update(
     provider: &HttpProvider,
     (ty, program): (&str, usize),
@@ -219,7 +219,7 @@ pub(crate) async fn read(provider: &HttpProvider, ty: &str, object: &Object) -> 
     provider.read(ty, &ObjectId(object.id.0.clone())).await.unwrap()
 }
 
-/// A nonce that depends on what is made, so tests repeat themselves.
+/// Returns a nonce that depends on the attributes, so that tests are repeatable.
 fn nonce_of(ty: &str, desired: &Attributes) -> Nonce {
     let mut bytes = [0; 16];
     let text = format!("{ty}{:?}", desired.get("name"));
@@ -229,7 +229,7 @@ fn nonce_of(ty: &str, desired: &Attributes) -> Nonce {
     Nonce::from_random(bytes)
 }
 
-/// The attributes as one line, without what the service draws.
+/// Returns the attributes as one line, without those that the service draws.
 pub(crate) fn shown(object: &Object, without: &[&str]) -> String {
     let kept: Attributes = object
         .attributes

@@ -1,4 +1,4 @@
-//! The conformance suite of version 2, and what the two versions show of the same objects.
+//! The conformance suite of version 2, and the comparison of the two versions on the same objects.
 
 use provider_port::Provider as _;
 use provider_port::conformance::{self, Fixture, Suite};
@@ -68,7 +68,8 @@ async fn conforms_with_quirks() {
     run(&Service::with_quirks(quirks).await).await.unwrap();
 }
 
-/// An attribute that both versions know shows the same value in both, for endpoints with GPUs and with processors.
+/// For endpoints with GPUs and with processors, both versions show the same values of the attributes that
+/// both know.
 #[tokio::test]
 async fn both_versions_show_the_same() {
     let service = Service::start().await;
@@ -76,7 +77,7 @@ async fn both_versions_show_the_same() {
         Version::ALL.map(|version| service.provider_of(version, &service.addresses.key));
     let made = |ty, desired| {
         let one = &one;
-        // The first program of an endpoint is for GPU types in order of preference.
+        // The first program of an endpoint is for GPU types in an order of preference.
         let program = usize::from(ty == "endpoint");
         async move { create(one, (ty, program), &desired).await.unwrap() }
     };
@@ -109,7 +110,7 @@ async fn both_versions_show_the_same() {
     }
 }
 
-/// An endpoint whose pools, scaling and volume are made of several attributes.
+/// Returns an endpoint whose pools, scaling and volume are made of several attributes.
 fn endpoint() -> Fixture {
     Fixture::depending(
         "endpoint",
@@ -134,7 +135,7 @@ fn endpoint() -> Fixture {
     )
 }
 
-/// A pod that mounts the volume, and is stopped by its change.
+/// Returns a pod that mounts the volume and that an update stops.
 fn pod() -> Fixture {
     Fixture::depending(
         "pod",

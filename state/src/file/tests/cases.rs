@@ -1,11 +1,11 @@
-//! Folders with content that stands there by accident, by hand or by malice.
+//! Folders with content that is there by accident, by a person or by an attack.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Mutex;
 
 use super::*;
 
-/// Nothing is lost by putting a backup where there is nothing, so that takes no force.
+/// A restoration into an empty place loses nothing, so it needs no force.
 fn check_missing(text: &str, what: &str) {
     check_with("plumb state push", text, what);
 }
@@ -74,7 +74,7 @@ async fn a_folder_with_nothing_in_it_is_no_first_run() {
     assert!(text.starts_with(".plumb exists and is empty\nnothing was changed; "), "{text}");
     assert!(text.ends_with("or, if it cannot be removed, create .plumb/backups"), "{text}");
     assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "a look changes nothing");
-    // Either way out is one.
+    // There are two ways out, and each of them works.
     std::fs::create_dir(folder.file("backups")).unwrap();
     folder.lock().await.initialise(&snapshot(0)).await.unwrap();
     std::fs::remove_dir_all(folder.path()).unwrap();
@@ -93,7 +93,7 @@ async fn a_link_that_leads_nowhere_is_no_first_run() {
     assert!(text.starts_with(".plumb is a link to nowhere, which does not exist\n"), "{text}");
     let error = folder.store().restore(&holder(), &snapshot(1)).await.unwrap_err();
     assert!(matches!(error, StoreError::Missing { .. }), "{error:?}");
-    // And one that leads to a state is as good as it.
+    // A link to a folder with a state works like the folder itself.
     let lived = Folder::lived().await;
     std::fs::remove_file(folder.path()).unwrap();
     std::os::unix::fs::symlink(lived.path(), folder.path()).unwrap();
@@ -103,7 +103,7 @@ async fn a_link_that_leads_nowhere_is_no_first_run() {
 #[tokio::test]
 async fn a_first_lock_leaves_no_folder_without_content() {
     let folder = Folder::new();
-    // As another run leaves it that is killed on the way.
+    // A run that is killed during this step leaves the folder so.
     std::fs::create_dir(folder.path().with_added_extension("tmp")).unwrap();
     drop(folder.lock().await);
     assert!(folder.file("backups").is_dir());
@@ -177,13 +177,13 @@ async fn an_older_state_put_back_is_refused() {
         &folder.refused().await,
         ".plumb/state.json is older than it should be: it has serial 1, after 2",
     );
-    // Without the lock's note the journal still knows.
+    // Without the lock's note the journal still shows it.
     folder.remove("lock");
     check(
         &folder.refused().await,
         ".plumb/state.json is older than it should be: it has serial 1, and .plumb/journal follows serial 2",
     );
-    // And an older pair of both is known by the note.
+    // The note shows that both files are older.
     let older = Folder::lived().await;
     let mut held = older.lock().await;
     let version = held.loaded().version.clone();
@@ -451,7 +451,7 @@ async fn a_bad_state_can_be_replaced_by_a_backup() {
             assert_eq!(content(loaded), (Some(Snapshot { serial, ..backup }), Vec::new()));
             let aside = folder.file(&format!("backups/replaced-after-2-{name}"));
             assert_eq!(aside.exists(), !is_missing);
-            // What can be read is a backup like every other, under its own serial.
+            // A readable file becomes an ordinary backup, under its own serial.
             let readable = name == "journal";
             assert_eq!(folder.store().past(2).await.unwrap().is_some(), readable);
             folder.lock().await.append(&records(0..1)).await.unwrap();
@@ -495,7 +495,7 @@ async fn numbers_that_end_are_not_counted_up_from() {
         assert!(text.contains("too high to count up from"), "{text}");
     }
     folder.write("state.json", whole);
-    // What is beside the state is hints only: they are passed over.
+    // The other files are only hints, and are ignored if they are wrong.
     folder.write("backups/18446744073709551615.json", "");
     folder.write("lock", format!("{{\"epoch\":{}}}", u64::MAX));
     folder.lock().await.append(&records(5..6)).await.unwrap();
@@ -545,16 +545,16 @@ async fn without_second_names_backups_are_copies() {
     }
 }
 
-/// A disk as it should be, and those that have no second names, by each of the errors in which systems
-/// say so: it is forbidden, leads to another device, is one too many, is not implemented or not supported.
+/// Returns an ordinary disk, and disks without second names, for each of the errors with which systems report
+/// that: forbidden, on another device, one too many, not implemented, not supported.
 fn with_and_without_links() -> Vec<Arc<dyn Disk>> {
     let without = [1, 18, 31, 38, 95]
         .map(|errno| Arc::new(NoLinks { errno, synced: Mutex::default() }) as Arc<dyn Disk>);
     [Arc::new(RealDisk) as Arc<dyn Disk>].into_iter().chain(without).collect()
 }
 
-/// A disk without second names, and what it says of them. What is written there and gets its name was
-/// synced: it may be all that there is of it.
+/// A disk without second names, with its error. A file there must be synced before it gets its name, because
+/// it may be the only copy.
 struct NoLinks {
     errno: i32,
     synced: Mutex<Vec<Identity>>,

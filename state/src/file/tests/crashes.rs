@@ -1,10 +1,10 @@
-//! Power cuts at every moment of a run: what was not synced is there, or not, or
-//! in part, or as zeros; and names that were not synced are the old ones or the new ones. Each such
-//! folder is built and opened.
+//! Power cuts at every moment of a run. Data that was not synced is there completely, partly, as zeros, or
+//! not at all; names that were not synced are the old ones or the new ones. Each such folder is built and
+//! opened.
 //!
-//! The model: a sync makes a file's content durable, a folder's sync the names in it, and names
-//! change in the order in which they were changed. Nothing else is durable, and what a failed sync
-//! was to save never is, though the next one calls itself a success.
+//! The model: a sync makes a file's content durable, a folder's sync makes the names in it durable, and names
+//! change in the order of the operations. Nothing else is durable. Data that a failed sync was to save is
+//! never durable, although the next sync reports a success.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,7 +25,7 @@ enum Op {
     SyncFolder(PathBuf),
 }
 
-/// Does everything for real but syncing, and notes it. Beside each operation: the lock file as it was then.
+/// Performs every operation except syncs, and records it, with the content of the lock file at that time.
 #[derive(Default)]
 struct Tracing {
     ops: Mutex<Vec<(Op, Vec<u8>)>>,
@@ -96,7 +96,7 @@ impl Disk for Tracing {
 struct Node {
     durable: Vec<u8>,
     latest: Vec<u8>,
-    /// A sync failed, and the kernel has forgotten what it was to save.
+    /// True if a sync failed and the kernel has dropped the data.
     forgotten: bool,
 }
 
@@ -106,7 +106,7 @@ enum Luck {
     All,
     Nothing,
     Half,
-    /// The length did, and the content did not.
+    /// The length reached the disk, and the content did not.
     Zeros,
 }
 
@@ -146,7 +146,7 @@ struct Model {
 }
 
 impl Model {
-    /// A disk on which everything in a folder is durable.
+    /// Returns a disk on which everything in a folder is durable.
     fn of(folder: &Folder) -> Self {
         let mut model = Self { folder: folder.path(), ..Self::default() };
         model.folder_is_durable = folder.path().exists();
@@ -205,7 +205,7 @@ impl Model {
         }
     }
 
-    /// Builds the folder that a cut leaves, when the first `names` changes of names made it.
+    /// Builds the folder that a cut leaves if the first `names` changes of names reached the disk.
     fn build(&self, into: &Folder, luck: Luck, names: usize, lock: &[u8]) {
         if !self.folder_is_durable && matches!(luck, Luck::Nothing) {
             return;
@@ -229,7 +229,7 @@ fn apply(names: &mut BTreeMap<PathBuf, usize>, op: &NameOp) {
             names.insert(path.clone(), *node);
         }
         NameOp::Rename(from, to) => {
-            // A left-over of a name that was not durable is not there to be renamed.
+            // A left-over name that was not durable cannot be renamed.
             if let Some(node) = names.remove(from) {
                 names.insert(to.clone(), node);
             }
@@ -237,14 +237,14 @@ fn apply(names: &mut BTreeMap<PathBuf, usize>, op: &NameOp) {
     }
 }
 
-/// Runs the script, and says what was acknowledged after how many operations.
+/// Runs the script; returns the content that was acknowledged after each number of operations.
 async fn traced(folder: &Folder) -> (Arc<Tracing>, Vec<(usize, Content)>) {
     let disk = Arc::new(Tracing { lock: folder.file("lock"), ..Tracing::default() });
     let store = FileStore::on(disk.clone(), folder.path());
     let mut done = vec![(0, (None, Vec::new()))];
     let mut version = Version::none();
     for (index, act) in SCRIPT.into_iter().enumerate() {
-        // A new lock now and then, as by a new run.
+        // A new lock is taken at some points, as a new run does.
         let mut held = store.lock(&holder(), Duration::ZERO).await.unwrap();
         let next = act.after(&done[index].1);
         act.run(&mut *held, &mut version).await.unwrap();
@@ -302,7 +302,7 @@ async fn a_power_cut_while_a_state_is_put_in_place_leaves_the_old_or_the_new() {
                         is_old_or_new(found.as_ref(), old.as_ref(), &new),
                         "{case}: {found:#?}"
                     );
-                    // And from there a person gets where they wanted to.
+                    // From each such folder, a person can reach a good state.
                     if matches!(luck, Luck::Half) {
                         cut.store().restore(&holder(), &new).await.unwrap();
                         let after = outcome(&cut).await;
@@ -336,8 +336,8 @@ async fn names_that_a_killed_run_left_are_made_durable_before_they_are_built_on(
     drop(held);
 }
 
-/// A sync that failed, and a kernel that calls the next one a success: nothing that is saved later
-/// counts on what only the memory has.
+/// If a sync fails and the kernel reports the next one as a success, a later save does not rely on data that
+/// only the memory has.
 #[tokio::test]
 async fn frames_that_may_not_be_durable_are_written_anew_before_they_are_built_on() {
     let folder = Folder::new();

@@ -1,6 +1,5 @@
-//! Every file operation fails once, or from some moment on, before or after its effect or in the
-//! middle: what a fresh look finds afterwards is what was there before or what was to be there,
-//! and everything that was acknowledged.
+//! Every file operation fails once, or from some moment on, before or after its effect or in the middle.
+//! Afterwards a fresh read finds the old or the new data, and everything that was acknowledged.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,20 +8,20 @@ use super::*;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum When {
-    /// Nothing happens, and an error is returned.
+    /// The operation has no effect, and returns an error.
     Before,
-    /// Half of what is written is there.
+    /// The operation writes half of its data, and returns an error.
     Within,
-    /// Everything happens, and an error is returned nevertheless.
+    /// The operation has its effect, and still returns an error.
     After,
 }
 
-/// The error of a system that has no room for a file.
+/// The error number of a full disk.
 const ENOSPC: i32 = 28;
-/// The errors of interrupted calls, of a second name on another device, and of one too many.
+/// The error numbers of interrupted calls, of a second name on another device, and of too many names.
 const OTHERS: [i32; 3] = [4, 18, 31];
 
-/// Fails at the `at`-th operation; `forever` as if the machine had stopped there.
+/// Fails at the `at`-th operation; with `forever`, at all later ones, too, as if the machine had stopped.
 #[derive(Debug)]
 pub(super) struct Faulty {
     at: u64,
@@ -86,7 +85,7 @@ impl Disk for Faulty {
     }
 
     fn sync(&self, file: &File) -> io::Result<()> {
-        // A stopped process loses nothing that the kernel has; power cuts are in `crashes`.
+        // A stopped process loses no data that the kernel has; `crashes` tests power cuts.
         self.act(|| file.metadata().map(drop))
     }
 
@@ -103,7 +102,8 @@ impl Disk for Faulty {
     }
 }
 
-/// Runs the script until something fails. Says what was acknowledged, and what was under way.
+/// Runs the script until an operation fails; returns the acknowledged content, and the content that was being
+/// written.
 async fn run(folder: &Folder, disk: Arc<Faulty>) -> (Content, Option<Content>) {
     let store = FileStore::on(disk, folder.path());
     let mut done: Content = (None, Vec::new());
@@ -139,7 +139,7 @@ async fn check(disk: Arc<Faulty>) -> bool {
     let found = content(found);
     assert!(found == done || Some(&found) == next.as_ref(), "{case}: {found:#?}");
 
-    // And the next run goes on from there.
+    // The next run continues from there.
     let mut held = folder.lock().await;
     assert_eq!(content(held.loaded().clone()), found, "{case}");
     assert_eq!(folder.read(".gitignore"), b"*\n", "{case}");
@@ -166,8 +166,8 @@ async fn whatever_fails_nothing_acknowledged_is_lost() {
     }
 }
 
-/// The same where the system says something rarer once. Of a backup's name that is not the end: it is
-/// a copy then.
+/// A rare error of the system, once, does not lose acknowledged data either. If a backup cannot get a second
+/// name, it becomes a copy.
 #[tokio::test]
 async fn whatever_is_interrupted_or_has_no_second_name_nothing_acknowledged_is_lost() {
     for errno in OTHERS {
@@ -181,7 +181,7 @@ async fn whatever_is_interrupted_or_has_no_second_name_nothing_acknowledged_is_l
     }
 }
 
-/// The same where the first thing is a torn journal, or one that was folded in already.
+/// The same is true if the run begins with a torn journal, or with one that was folded in already.
 #[tokio::test]
 async fn whatever_fails_when_a_killed_run_is_cleaned_up_nothing_is_lost() {
     for unfolded in [false, true] {
@@ -233,7 +233,7 @@ async fn check_restore(before: Before, template: &Folder, fault: (u64, When, boo
     let found = outcome(&folder).await;
     assert!(is_old_or_new(found.as_ref(), old.as_ref(), &new), "{case}: {found:#?}");
     assert!(done.is_err() || is_old_or_new(found.as_ref(), None, &new), "{case}: {found:#?}");
-    // And from there a person gets where they wanted to.
+    // From there, a person can restore a state.
     folder.store().restore(&holder(), &new).await.unwrap();
     folder.lock().await.append(&records(0..1)).await.unwrap();
     disk.was_reached()
@@ -258,8 +258,8 @@ async fn after_a_kill(unfolded: bool) -> Folder {
 async fn a_failed_sync_is_not_tried_again() {
     let folder = Folder::lived().await;
     let store = |disk| FileStore::on(disk, folder.path());
-    // The lock makes two folders, reads three files, syncs two folders, opens the journal, reads it
-    // and writes it anew (five more); then the append writes and syncs.
+    // The lock makes two folders, reads three files, syncs two folders, opens the journal, reads it and
+    // writes it again (five more operations); then the append writes and syncs.
     let disk = Faulty::new(16, When::Before, false);
     let mut held = store(disk.clone()).lock(&holder(), Duration::ZERO).await.unwrap();
     let error = held.append(&records(5..6)).await.unwrap_err();

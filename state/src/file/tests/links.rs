@@ -1,12 +1,13 @@
-//! Links in the folder, and files that are not Plumb's: nothing that lies elsewhere, or is somebody
-//! else's, is read, written or sealed.
+//! Links in the folder, and files that are not Plumb's: no file elsewhere, or of another user, is read,
+//! written or sealed.
 
 use std::os::unix::fs::symlink;
 
 use super::sealed::key;
 use super::*;
 
-/// A folder of somebody's, with a file that is no smaller than what Plumb would write over it.
+/// A folder of somebody else, with a file that is no smaller than the file with which Plumb would overwrite
+/// it.
 struct Outside {
     root: tempfile::TempDir,
 }
@@ -40,7 +41,7 @@ async fn nothing_is_done_through_a_link() {
         let error = folder.store().restore(&holder(), &snapshot(1)).await.unwrap_err();
         assert!(matches!(error, StoreError::Suspicious { .. }), "{error:?}");
         assert!(outside.is_as_it_was(), "{name}");
-        // Nor is a file made where it leads to.
+        // No file is made at the target of the link either.
         std::fs::remove_file(folder.file(name)).unwrap();
         symlink(outside.root.path().join("new"), folder.file(name)).unwrap();
         folder.refused().await;
@@ -64,7 +65,7 @@ async fn backups_are_in_no_other_folder() {
 #[tokio::test]
 async fn a_backup_that_is_a_link_is_none_and_makes_way() {
     let (folder, outside) = (Folder::lived().await, Outside::new());
-    // A number that is not written as Plumb writes it, one that is to come, and a later one.
+    // The names have a number in another form than Plumb's, the number of the next backup, and a later one.
     for name in ["backups/+9.json", "backups/2.json", "backups/8.json"] {
         symlink(outside.file(), folder.file(name)).unwrap();
     }
@@ -105,7 +106,7 @@ async fn a_folder_that_is_a_link_leads_to_a_state_or_to_room_for_one() {
     assert!(text.ends_with("to start over where it leads, create .plumb/backups"), "{text}");
     assert!(folder.store().restore(&holder(), &snapshot(1)).await.is_err());
     assert!(outside.is_as_it_was());
-    // As it is said, so it is.
+    // The advice of the message works.
     std::fs::create_dir(outside.root.path().join("backups")).unwrap();
     folder.lock().await.initialise(&snapshot(0)).await.unwrap();
     assert!(folder.load().await.snapshot.is_some());
@@ -120,7 +121,7 @@ async fn a_link_does_not_become_the_folder() {
     assert!(outside.is_as_it_was() && !folder.path().exists());
 }
 
-/// The folder is made beside its place first: what was there already would be in it.
+/// The folder is made under a temporary name first: things that are there already would be in it.
 #[tokio::test]
 async fn what_somebody_put_where_the_folder_is_made_does_not_become_it() {
     for name in ["backups", "state.json", "lock", "service"] {
@@ -141,7 +142,7 @@ async fn what_somebody_put_where_the_folder_is_made_does_not_become_it() {
     std::fs::write(backups.join("60.json"), "mine").unwrap();
     let error = folder.store().lock(&holder(), Duration::ZERO).await.map(|_| ()).unwrap_err();
     assert!(matches!(error, StoreError::Suspicious { .. }), "{error:?}");
-    // What a run left that was cut short is as good as nothing.
+    // A folder that a killed run left is used.
     std::fs::remove_file(backups.join("60.json")).unwrap();
     drop(folder.lock().await);
     assert!(folder.file("backups").is_dir());

@@ -13,7 +13,7 @@ use super::files::{Identity, identity_at, identity_of};
 use super::*;
 use crate::conformance::{self, records, snapshot};
 
-/// A folder of this test's own.
+/// A folder for one test.
 struct Folder {
     root: tempfile::TempDir,
 }
@@ -44,12 +44,12 @@ impl Folder {
         std::fs::remove_file(self.file(name)).unwrap();
     }
 
-    /// A store that does not wait for the disk: what is not synced is lost by power cuts only.
+    /// Returns a store that does not wait for the disk: only a power cut loses data that is not synced.
     fn store(&self) -> FileStore {
         FileStore::on(faults::Faulty::never(), self.path())
     }
 
-    /// Another folder with the same in it.
+    /// Returns another folder with the same content.
     fn copied(&self) -> Self {
         let copy = Self::new();
         for place in [self.path(), self.file("backups")].into_iter().filter(|path| path.exists()) {
@@ -86,7 +86,7 @@ impl Folder {
         format!("{what}\n{help}").replace(&folder, ".plumb")
     }
 
-    /// A store that has lived: serial 2, an older one among the backups, two records since.
+    /// Returns a store with a history: serial 2, an older one among the backups, two records since.
     async fn lived() -> Self {
         let folder = Self::new();
         let mut held = folder.lock().await;
@@ -106,14 +106,14 @@ fn holder() -> Holder {
     Holder { run: "test".to_owned(), command: "apply".to_owned(), pid: 1, ..Holder::default() }
 }
 
-/// The content of a store, to compare.
+/// The content of a store, for comparisons.
 type Content = (Option<Snapshot>, Vec<Record>);
 
 fn content(loaded: Loaded) -> Content {
     (loaded.snapshot, loaded.records)
 }
 
-/// One thing that a run does to a store.
+/// One operation of a run on a store.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Initialise,
@@ -121,7 +121,7 @@ enum Act {
     Save(u64),
 }
 
-/// A run that does everything.
+/// A run with every kind of operation.
 const SCRIPT: [Act; 9] = [
     Act::Initialise,
     Act::Append(0, 2),
@@ -135,7 +135,7 @@ const SCRIPT: [Act; 9] = [
 ];
 
 impl Act {
-    /// The content of the store afterwards.
+    /// Returns the content of the store afterwards.
     fn after(self, before: &Content) -> Content {
         match self {
             Self::Initialise => (Some(snapshot(0)), Vec::new()),
@@ -208,7 +208,7 @@ impl Before {
         folder
     }
 
-    /// The snapshot that is restored.
+    /// Returns the snapshot that is restored.
     fn restored(self) -> Snapshot {
         match self {
             Self::OtherLineage => Snapshot { lineage: "lineage-2".to_owned(), ..snapshot(1) },
@@ -217,7 +217,7 @@ impl Before {
     }
 }
 
-/// The reading of a folder: its content, or that it is refused.
+/// Returns the content of a folder; none if it is refused.
 async fn outcome(folder: &Folder) -> Option<Content> {
     match folder.store().load().await {
         Ok(loaded) => Some(content(loaded)),
@@ -226,7 +226,7 @@ async fn outcome(folder: &Folder) -> Option<Content> {
     }
 }
 
-/// Says whether a folder is as it was, or what was put in its place.
+/// Returns true if a folder has its old content, or the restored one.
 fn is_old_or_new(found: Option<&Content>, old: Option<&Content>, new: &Snapshot) -> bool {
     let is_new = |(state, records): &Content| {
         let state = state.as_ref();

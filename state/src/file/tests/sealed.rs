@@ -1,4 +1,4 @@
-//! A folder with a key: nothing in it can be read without, and each mistake has its words.
+//! A folder with a key: no part of it can be read without the key, and each mistake has its message.
 
 use super::*;
 
@@ -6,14 +6,14 @@ pub(super) fn key(digit: char) -> Cipher {
     Cipher::new(&digit.to_string().repeat(64)).unwrap()
 }
 
-/// Text that stands in every snapshot and every record of these tests.
+/// Texts that are in every snapshot and every record of these tests.
 const CANARIES: [&[u8]; 4] = [b"value.", b"entries", b"record", b"lineage"];
 
 fn sealed(folder: &Folder, digit: char) -> FileStore {
     folder.store().sealed(key(digit))
 }
 
-/// The bytes of everything but the lock, whose note is no secret.
+/// Returns the bytes of all files but the lock, whose note is no secret.
 fn everything(folder: &Folder) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut open = vec![folder.path()];
@@ -34,12 +34,12 @@ fn readable(folder: &Folder) -> Vec<String> {
     found.map(|canary| String::from_utf8_lossy(canary).into_owned()).collect()
 }
 
-/// A folder that has lived without a key.
+/// Returns a folder with a history without a key.
 async fn plain() -> Folder {
     Folder::lived().await
 }
 
-/// The same life with a key.
+/// Returns a folder with the same history with a key.
 async fn lived() -> Folder {
     let folder = Folder::new();
     let mut held = sealed(&folder, 'a').lock(&holder(), Duration::ZERO).await.unwrap();

@@ -1,4 +1,4 @@
-//! Functions of times. None of them knows what time it is.
+//! Functions of times. None of them reads a clock.
 
 use super::function;
 use crate::expression::functions::Body::Whole as Full;

@@ -1,4 +1,4 @@
-//! Functions of types, of secrets, and of what may fail.
+//! Functions of types, of secrets, and of expressions that may fail.
 
 use super::function;
 use crate::expression::functions::Body::{Parts, Special as Own, Whole as Full};

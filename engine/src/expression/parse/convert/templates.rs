@@ -9,7 +9,7 @@ use crate::expression::{Call, Conditional, Expr, ExprError, For, Kind, Range};
 use crate::value::Value;
 
 impl Converter<'_> {
-    /// The parts of a template, with the spaces cut that `~` asks to cut.
+    /// Returns the parts of a template, without the spaces that `~` removes.
     pub(super) fn elements(&mut self, template: &Template) -> Result<Vec<Expr>, ExprError> {
         let elements: Vec<&Element> = template.iter().collect();
         let mut parts = Vec::with_capacity(elements.len());
@@ -56,7 +56,7 @@ impl Converter<'_> {
         Ok(Expr { kind, range })
     }
 
-    /// `%{for}` joins what its body gives for each item.
+    /// Converts `%{for}`, which joins the results of its body for all items.
     fn repetition(&mut self, walk: &ForDirective, range: Range) -> Out {
         let head = &walk.for_expr;
         let collection = self.expr(&head.collection_expr)?;
@@ -82,7 +82,7 @@ impl Converter<'_> {
         Ok(Expr { kind: Kind::Call(Box::new(call)), range })
     }
 
-    /// The text inside a directive: always a string, even where it is one part alone.
+    /// Returns the text inside a directive: always a string, even if it consists of one part.
     fn body(&mut self, template: &Template, before: Strip, after: Strip, range: Range) -> Out {
         let mut parts = self.deeper(1, range, |c| c.elements(template))?;
         if before.strip_end()
@@ -135,7 +135,7 @@ fn strips_after(element: &Element) -> bool {
     }
 }
 
-/// One expression of a template's parts. One part alone keeps its type.
+/// Returns one expression for a template's parts. A single part keeps its type.
 pub(super) fn joined(mut parts: Vec<Expr>, range: Range) -> Expr {
     match parts.pop() {
         Some(part) if parts.is_empty() => part,

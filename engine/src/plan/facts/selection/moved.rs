@@ -1,4 +1,4 @@
-//! Targets that name objects by the addresses that they had.
+//! Targets that name objects by their earlier addresses.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::plan::input::{Options, Target};
 use crate::plan::moves::Moves;
 
-/// Returns options that name new addresses where they name old ones.
+/// Returns the options with the new addresses in place of the old ones.
 pub fn renamed<'o>(options: &'o Options, moves: &Moves, config: &Config) -> Cow<'o, Options> {
     if moves.origins().is_empty() {
         return Cow::Borrowed(options);
@@ -25,7 +25,8 @@ pub fn renamed<'o>(options: &'o Options, moves: &Moves, config: &Config) -> Cow<
     Cow::Owned(renamed)
 }
 
-/// The objects that a target names by their old addresses, and the target itself where it names others, too.
+/// Returns the new addresses of the objects that a target names by their old ones, and the target itself if
+/// it names others, too.
 fn target_now(target: &Target, moves: &Moves, config: &Config) -> Vec<Target> {
     let moved = moves.origins().iter().filter(|(_, from)| target.names(from));
     let mut targets: Vec<Target> = moved.map(|(to, _)| Target::Instance(to.clone())).collect();

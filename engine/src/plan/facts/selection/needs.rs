@@ -1,5 +1,5 @@
-//! What a target refers to, and what refers to it, as far as the text of the spec says it: one instance where
-//! a key is written down, or is the instance's own, and else all instances of the block.
+//! The targets that a target refers to, and those that refer to it, by the text of the spec: one instance if
+//! a key is written down, or is the instance's own; else all instances of the block.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::graph::{Graph, expressions};
 use crate::plan::input::Target;
 use crate::value::Value;
 
-/// What the block of a target refers to, or names in `depends_on`.
+/// Returns the targets that the block of a target refers to, or names in `depends_on`.
 pub(in crate::plan) fn of(config: &Config, target: &Target) -> Vec<Target> {
     let (block, key) = match target {
         Target::Block(block) => (block, None),
@@ -38,7 +38,7 @@ pub(in crate::plan) fn of_expression(config: &Config, expr: &Expr) -> Vec<Target
     search.found.into_iter().collect()
 }
 
-/// Some targets, and all that `next` leads to from them, step by step.
+/// Returns the given targets, and all that `next` leads to from them, step by step.
 pub(in crate::plan) fn reached(
     first: Vec<Target>,
     next: &dyn Fn(&Target) -> Vec<Target>,
@@ -53,7 +53,7 @@ pub(in crate::plan) fn reached(
     reached
 }
 
-/// What refers to a target, or names it in `depends_on`, directly.
+/// Returns the targets that refer to a target directly, or name it in `depends_on`.
 pub(in crate::plan) fn users(config: &Config, graph: &Graph, target: &Target) -> Vec<Target> {
     match target {
         Target::Block(block) => {
@@ -69,14 +69,14 @@ pub(in crate::plan) fn users(config: &Config, graph: &Graph, target: &Target) ->
     }
 }
 
-/// The blocks of a module.
+/// Returns the blocks of a module and of the modules inside it.
 fn inside<'a>(config: &'a Config, path: &'a ModulePath) -> impl Iterator<Item = Target> + 'a {
     let blocks = config.resources.keys().filter(|block| block.module.is_within(path));
     blocks.cloned().map(Target::Block)
 }
 
-/// Which instances of a block that refers to another one refer to a certain instance of that: all, none, or
-/// the one of the same key.
+/// Returns the instances of the block `user` that refer to the instance `own`: all of them, none, or the one
+/// with the same key.
 fn user_of(config: &Config, own: &Address, user: &Block) -> Option<Target> {
     let refers = |user: &Address| {
         let needs = of(config, &Target::Instance(user.clone()));
@@ -84,7 +84,7 @@ fn user_of(config: &Config, own: &Address, user: &Block) -> Option<Target> {
             || needs.contains(&Target::Instance(own.clone()))
     };
     let key = own.key.as_deref().unwrap_or_default();
-    // Who has another key and refers to it does not do so by a key of his own.
+    // An instance with another key that refers to `own` does not do so by its own key.
     if refers(&user.instance(Some(format!("{key}+").into()))) {
         return Some(Target::Block(user.clone()));
     }
@@ -94,7 +94,7 @@ fn user_of(config: &Config, own: &Address, user: &Block) -> Option<Target> {
 
 struct Search<'a> {
     config: &'a Config,
-    /// The key of the instance that refers, where only one does.
+    /// The key of the instance that refers; none if all instances of the block do.
     key: Option<&'a Name>,
     found: BTreeSet<Target>,
     /// The locals that were looked at.
@@ -111,7 +111,7 @@ impl<'a> Search<'a> {
 
     fn look_at(&mut self, expr: &'a Expr) {
         let mut locals = Vec::new();
-        // The root of a reference with a key is met right after the key was.
+        // The walk meets the root of a reference with a key right after the key.
         let mut keyed: Option<&Expr> = None;
         walk(expr, &mut |part| match &part.kind {
             Kind::Index(base, index) => {

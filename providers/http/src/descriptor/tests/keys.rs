@@ -46,7 +46,8 @@ fn mistakes() {
     "#);
 }
 
-/// A key that is no secret may stand in a path; an attribute of its name, and a secret, are taken as before.
+/// A key that is no secret may stand in a path. An attribute with its name takes precedence, and a secret is
+/// refused.
 #[test]
 fn keys_in_paths() {
     let keys = "key = { env = \"ACME_KEY\" }\nkeys = { org = { env = \"ORG\", public = true }, pin = { env = \"PIN\" }, \
