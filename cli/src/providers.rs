@@ -52,6 +52,9 @@ pub(crate) struct Described {
     loaded: BTreeMap<String, Option<Descriptor>>,
 }
 
+/// The ends of the names of variables that say where a key is.
+const FORMS_OF_KEYS: [&str; 2] = ["_FILE", "_COMMAND"];
+
 /// The author of a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Author {
@@ -355,6 +358,13 @@ impl Described {
         let (header, open) =
             (Some(settings.header), !settings.open.is_empty() || values.len() < given);
         let alias = alias(name, descriptor.name());
+        if let Some(problem) = self.shared_variable(&descriptor, alias.as_deref()) {
+            diagnostics.push(Diagnostic::error(problem).at(settings.header).help(
+                "choose a name or a key of `for_each` with other letters or digits: these make the names of the variables",
+            ));
+            self.unusable.insert(name.clone());
+            return Ok(());
+        }
         let instance = Instance {
             descriptor,
             alias,
@@ -367,6 +377,22 @@ impl Described {
         };
         self.instances.insert(name.clone(), instance);
         Ok(())
+    }
+
+    /// Returns the problem of an instance whose own variables mean something else, too: the key of another
+    /// instance, or the file or command of a key.
+    fn shared_variable(&self, descriptor: &Descriptor, alias: Option<&str>) -> Option<String> {
+        let own = descriptor.variables_of(alias?);
+        if let Some(name) =
+            own.iter().find(|name| FORMS_OF_KEYS.iter().any(|end| name.ends_with(end)))
+        {
+            return Some(format!("the variable {name} would be a key, and says where a key is"));
+        }
+        let others = self.instances.values().flat_map(|other| {
+            other.alias.iter().flat_map(|alias| other.descriptor.variables_of(alias))
+        });
+        let shared: BTreeSet<String> = others.filter(|name| own.contains(name)).collect();
+        shared.first().map(|name| format!("two providers would read the variable {name}"))
     }
 
     /// Reads the descriptor from the place that a provider block gives. Reports mistakes.

@@ -39,6 +39,18 @@ pub(super) fn fetch(repository: &Repository, folder: &Path) -> Result<Locked, Co
     Ok(Locked { commit, digest: digest(folder).map_err(fail)? })
 }
 
+/// The variables in which a hook of git has its own repository.
+const OF_A_HOOK: [&str; 8] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+];
+
 struct Git<'a> {
     folder: &'a Path,
     repository: &'a Repository,
@@ -48,14 +60,16 @@ impl Git<'_> {
     /// Runs git in the folder, and returns its output.
     fn run(&self, arguments: &[&str]) -> Result<String, CommandError> {
         let Repository { url, revision } = self.repository;
-        let output = Command::new("git")
+        let mut git = Command::new("git");
+        for variable in OF_A_HOOK {
+            git.env_remove(variable);
+        }
+        let output = git
             .args(["-c", "core.autocrlf=false", "-c", "advice.detachedHead=false"])
             .args(arguments)
             .current_dir(self.folder)
             .env("GIT_ALLOW_PROTOCOL", PROTOCOLS)
             .env("GIT_TERMINAL_PROMPT", "0")
-            .env_remove("GIT_DIR")
-            .env_remove("GIT_WORK_TREE")
             .output()
             .map_err(|error| {
                 CommandError::caused("cannot run `git`, which fetches repositories", &error)

@@ -167,8 +167,8 @@ fn fetch_one(
     }
     std::fs::rename(&new, &place).map_err(fail)?;
     let Repository { url, revision } = repository;
-    let line = format!("fetched {url} at {revision} (commit {})\n", fetched.commit);
-    output.talk(&render::safe::text(&line));
+    let line = format!("fetched {url} at {revision} (commit {})", fetched.commit);
+    output.talk(&format!("{}\n", render::safe::text(&line)));
     lock.insert(repository.clone(), fetched);
     Ok(())
 }

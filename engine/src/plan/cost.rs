@@ -125,15 +125,16 @@ fn range(price: &Price, scope: &dyn Scope) -> Option<Estimate> {
     Some(Estimate { min: parts(hourly * least)?, max: parts(hourly * most)?, unknown: 0 })
 }
 
-/// Returns the number that an expression gives; none if it is not known, or would reveal a secret.
+/// Returns the number that an expression gives; none if it is not known, is negative, or would reveal a secret.
 fn amount(expr: &Expr, scope: &dyn Scope) -> Option<f64> {
     let datum = evaluate(expr, scope).ok()?;
     let number = match datum.value {
-        Value::Integer(number) => i32::try_from(number).ok().map(f64::from),
+        #[expect(clippy::cast_precision_loss, reason = "a price has few digits")]
+        Value::Integer(number) => Some(number as f64),
         Value::Float(number) => Some(number),
         _ => None,
     };
-    number.filter(|_| datum.sensitive.is_empty())
+    number.filter(|number| *number >= 0.0 && datum.sensitive.is_empty())
 }
 
 #[expect(

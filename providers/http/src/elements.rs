@@ -42,7 +42,10 @@ impl Act<'_> {
         let left = of.iter().filter(|item| !less.iter().any(|other| is_same(item, other)));
         for element in left {
             let act = Act { element: Some(element), naming: self.naming.clone(), ..*self };
-            let prepared = act.prepare(model)?;
+            let mut prepared = act.prepare(model)?;
+            if self.is_secret(elements) {
+                prepared.masker = prepared.masker.with_secrets(std::slice::from_ref(element));
+            }
             match self.subject.caller.call(&prepared, self.call.progress).await {
                 Ok(_) => {}
                 Err(failure) if failure.done => {}
@@ -54,10 +57,15 @@ impl Act<'_> {
         self.silent(Some(id), false).await
     }
 
+    /// Returns true if the elements are secrets, or nothing is known of them.
+    fn is_secret(&self, elements: &Elements) -> bool {
+        let attribute = self.subject.schema.attributes.get(&elements.attribute);
+        attribute.is_none_or(|it| it.sensitive)
+    }
+
     /// Adds the element to the failure of its call. The API's own text does not show it.
     fn about(&self, mut failure: Failure, elements: &Elements, element: &Value) -> Failure {
-        let attribute = self.subject.schema.attributes.get(&elements.attribute);
-        if attribute.is_some_and(|it| !it.sensitive) && !element.holds_sealed() {
+        if !self.is_secret(elements) && !element.holds_sealed() {
             failure.error.message = format!("{element:?}: {}", failure.error.message);
         }
         failure

@@ -40,10 +40,12 @@ pub(crate) fn keys(
         let source = &key.source;
         let own = source.env.as_deref().and_then(|variable| settings.own_variable(variable));
         let own_text = || own.as_deref().and_then(|own| given(own, settings));
-        let is_elsewhere = own_text().is_none() && is_secret_name(source) && {
-            let own = own.as_deref().unwrap_or_default();
+        let is_given_elsewhere = |own: &str| {
             [FILE, COMMAND].iter().any(|end| given(&format!("{own}{end}"), settings).is_some())
         };
+        let is_elsewhere = own_text().is_none()
+            && is_secret_name(source)
+            && own.as_deref().is_some_and(is_given_elsewhere);
         if let Some((text, origin)) = look_up(source, settings).filter(|_| !is_elsewhere) {
             let text = text.trim();
             if !is_sendable(text) {

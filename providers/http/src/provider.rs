@@ -1,6 +1,6 @@
 //! A configured descriptor: the provider for the rest of Plumb.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,11 +41,16 @@ impl HttpProvider {
         if diagnostics.has_errors() {
             return Err(diagnostics);
         }
+        let in_paths: BTreeMap<Name, String> = descriptor
+            .keys_in_paths()
+            .into_iter()
+            .filter_map(|name| Some((name.clone(), access.keys.get(name)?.reveal().to_owned())))
+            .collect();
         let has_keys = !descriptor.keys_in_paths().is_empty();
         let descriptor =
             if has_keys { Arc::new(descriptor.with_keys(&access.keys)) } else { descriptor };
         let account = account(&descriptor, &access, settings.at_home);
-        let service = service(&access, settings.at_home);
+        let service = service(&access, settings.at_home, &in_paths);
         Ok(Self {
             types: Types::new(descriptor.clone(), descriptor.schema_at(&access.addresses)),
             missing: missing(&descriptor, &access),
@@ -105,8 +110,9 @@ fn account(descriptor: &Descriptor, access: &Access, at_home: bool) -> Option<Di
     Some(Digest::of(text.as_bytes()))
 }
 
-/// Returns the hosts of the APIs, each once, with ports that are not the usual ones.
-fn service(access: &Access, at_home: bool) -> Option<String> {
+/// Returns the hosts of the APIs, each once, with ports that are not the usual ones; and the keys in paths, such as an
+/// organisation, because the same path below another one is another object.
+fn service(access: &Access, at_home: bool, in_paths: &BTreeMap<Name, String>) -> Option<String> {
     if at_home {
         return Some(engine::state::LOCAL_SERVICE.to_owned());
     }
@@ -119,7 +125,9 @@ fn service(access: &Access, at_home: bool) -> Option<String> {
         None => host(url),
     };
     let hosts: BTreeSet<String> = access.addresses.iter().filter_map(server).collect();
-    (!hosts.is_empty()).then(|| hosts.into_iter().collect::<Vec<_>>().join(", "))
+    let keys = in_paths.iter().map(|(name, value)| format!("{name} {value}"));
+    let parts: Vec<String> = hosts.into_iter().chain(keys).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 #[async_trait]

@@ -6,7 +6,7 @@
 //! has ended in any way. If the guard was killed, the service removes it; if the service was killed
 //! too, its next start does.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -28,6 +28,44 @@ const LABEL: &str = "plumb.data";
 
 /// The prefixes of the variables that configure the clients of engines.
 const CLIENT_VARIABLES: &[&str] = &["DOCKER_", "CONTAINER", "BUILDKIT_", "PODMAN_"];
+
+/// The variables that programs read by themselves, by the starts of their names. The client must not have them, so
+/// their values stand in its arguments, which other users of the machine may see.
+const PROGRAM_VARIABLES: &[&str] = &[
+    "LD_",
+    "GLIBC_",
+    "GCONV_PATH",
+    "LOCPATH",
+    "MALLOC_",
+    "XDG_",
+    "DBUS_",
+    "REGISTRY_AUTH_FILE",
+    "STORAGE_",
+    "_CONTAINERS_",
+    "TMPDIR",
+    "SSL_",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "GODEBUG",
+    "GOTRACEBACK",
+    "GOMAXPROCS",
+    "GOMEMLIMIT",
+    "GOGC",
+    "NOTIFY_SOCKET",
+    "LISTEN_",
+    "PYTHON",
+    "BASH_ENV",
+    "ENV",
+    "IFS",
+    "SSH_",
+    "GNUPGHOME",
+];
 
 /// The reason for which containers cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +157,12 @@ impl Engine {
         for variable in variables(environment)? {
             line.extend(["--env".into(), variable.clone()]);
         }
+        for (name, value) in taken_from_client(environment) {
+            let mut variable = name;
+            variable.push("=");
+            variable.push(value);
+            line.extend(["--env".into(), variable]);
+        }
         for mount in &container.mounts {
             line.extend(["--mount".into(), bind(mount)?]);
         }
@@ -126,6 +170,10 @@ impl Engine {
         let mut words = template.docker_entrypoint.iter();
         if let Some(entrypoint) = words.next() {
             line.extend(["--entrypoint".into(), entrypoint.into()]);
+        }
+        if template.image_name.starts_with('-') {
+            let message = format!("`{}` is no name of an image", template.image_name);
+            return Err(std::io::Error::other(message));
         }
         line.push((&template.image_name).into());
         line.extend(words.chain(&template.docker_start_cmd).map(OsString::from));
@@ -199,6 +247,7 @@ fn variables(environment: &[(OsString, OsString)]) -> std::io::Result<BTreeSet<&
         is_inherited && std::env::var_os(name).as_ref() == Some(value)
     };
     let given = environment.iter().filter(|(name, value)| !is_of_client(name, value));
+    let given = given.filter(|(name, _)| !is_read_by_programs(name));
     let names: BTreeSet<&OsString> = given.map(|(name, _)| name).collect();
     let tells_client = |name: &&&OsString| {
         let name = name.to_string_lossy();
@@ -212,6 +261,29 @@ fn variables(environment: &[(OsString, OsString)]) -> std::io::Result<BTreeSet<&
             name.display()
         ))),
     }
+}
+
+/// Returns true if programs read a variable of this name by themselves.
+fn is_read_by_programs(name: &OsStr) -> bool {
+    let text = name.to_string_lossy();
+    INHERITED.iter().any(|inherited| *inherited == text)
+        || PROGRAM_VARIABLES.iter().any(|start| text.starts_with(start))
+}
+
+/// Takes the variables of a container that programs read by themselves out of the environment of the client, which
+/// keeps those that it inherits from the service. Returns the last value of each.
+fn taken_from_client(environment: &mut Environment) -> BTreeMap<OsString, OsString> {
+    let mut taken = BTreeMap::new();
+    environment.retain(|(name, value)| {
+        let is_inherited = INHERITED.iter().any(|inherited| name == inherited)
+            && std::env::var_os(name).as_ref() == Some(value);
+        if is_inherited || !is_read_by_programs(name) {
+            return true;
+        }
+        taken.insert(name.clone(), value.clone());
+        false
+    });
+    taken
 }
 
 fn bind(mount: &Mount) -> std::io::Result<OsString> {
@@ -270,6 +342,31 @@ mod tests {
         assert!(refused.contains("DOCKER_HOST"), "{refused}");
         let mount = Mount { source: "/a,b".into(), target: "/c".into() };
         assert!(line(&[], vec![mount]).unwrap_err().to_string().contains("comma"));
+    }
+
+    #[test]
+    fn an_image_is_no_option_of_the_client() {
+        let image_name = "--privileged".to_owned();
+        let template = Template { image_name, ..Template::unset() };
+        let engine = Engine { client: "/bin/docker".into(), label: "plumb.data=/d".into() };
+        let limits = WorkerLimits::default();
+        let container =
+            Container { id: "w1", template: &template, mounts: vec![], processors: None, limits };
+        let refused = engine.run(&container, &mut Environment::new()).unwrap_err().to_string();
+        assert_eq!(refused, "`--privileged` is no name of an image");
+    }
+
+    #[test]
+    fn the_client_has_no_variable_that_programs_read() {
+        let given = [("HOME", "/evil"), ("LD_PRELOAD", "/evil.so"), ("TOKEN", "secret")];
+        let mut environment: Environment =
+            given.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let taken = taken_from_client(&mut environment);
+        assert_eq!(environment, [("TOKEN".into(), "secret".into())]);
+        assert_eq!(taken.len(), 2);
+        let line = line(&given, Vec::new()).unwrap();
+        let variables = "--env TOKEN --env HOME=/evil --env LD_PRELOAD=/evil.so ";
+        assert!(line.contains(variables), "{line}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use engine::config::RawBlock;
 use engine::diagnostics::{Diagnostic, Diagnostics, FileId, Sources};
 
 use self::assertion::World;
@@ -16,6 +17,7 @@ use self::file::{Step, TestFile, span};
 use self::report::{Outcome, Report};
 use self::sandbox::Sandbox;
 use crate::args::Test;
+use crate::descriptor_source::is_source;
 use crate::error::{CommandError, Status};
 use crate::folder::Folder;
 use crate::output::Output;
@@ -32,7 +34,12 @@ const FILE_MAX: u64 = 1024 * 1024;
 pub(crate) fn run(base: &Path, args: &Test, output: &Arc<Output>) -> Result<Status, CommandError> {
     let folder = Folder::new(base, None)?;
     let spec = folder.spec()?;
-    let others: Vec<String> = spec.document.providers.keys().map(ToString::to_string).collect();
+    // Of the serverless provider there is a throw-away service, unless the block names another descriptor.
+    let is_real =
+        |name: &str, block: &RawBlock| name != "serverless" || block.items.keys().any(is_source);
+    let providers = spec.document.providers.iter();
+    let others = providers.filter(|(name, block)| is_real(name, block));
+    let others: Vec<String> = others.map(|(name, _)| name.to_string()).collect();
     let files = if args.files.is_empty() {
         found(folder.path())?
     } else {
@@ -121,7 +128,7 @@ async fn test(
 
 /// Refuses a provider with a real API that a test would change, unless the file names the provider.
 fn refuse_real(file: &TestFile, providers: &[String], path: &Path) -> Result<(), CommandError> {
-    let named = |name: &String| file.real_providers.contains(name) || name == "serverless";
+    let named = |name: &String| file.real_providers.contains(name);
     match providers.iter().find(|name| !named(name)) {
         None => Ok(()),
         Some(name) => Err(CommandError::new(format!(

@@ -216,6 +216,11 @@ impl<'a> Check<'a> {
                 "add a phase behind the one that makes the object, with `${element}` in its call";
             self.say_at(phase.span, "the phase changes no element", label, help);
         }
+        if phase.retry.is_some() || phase.polled.is_some() {
+            let label = "each element has a call of its own";
+            let help = "leave out `retry_when` and `operation`: the next apply goes on with the elements that are left";
+            self.say_at(phase.span, "a call for elements is not repeated or polled", label, help);
+        }
     }
 
     /// Checks that the call of a list uses no names, or only those of the parent.

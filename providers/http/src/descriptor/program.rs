@@ -157,11 +157,11 @@ fn body_misfit(phase: &PhaseModel) -> Option<(&'static str, &'static str)> {
     let sends_one = matches!(&phase.sends, SendsModel::These(sends) if sends.len() == 1);
     if !is_rest {
         Some(("GraphQL has one form", "leave `body` away: it is for REST calls"))
-    } else if matches!(phase.body, BodyForm::Text | BodyForm::Lines)
+    } else if matches!(phase.body, BodyForm::Text | BodyForm::Lines | BodyForm::Bytes)
         && !(sends_one && is_bare && phase.with.is_empty())
     {
         Some((
-            "a text, or a list of lines, is one attribute",
+            "a text, a list of lines, or bytes are one attribute",
             "write `sends = { content = \"${content}\" }` and nothing beside it",
         ))
     } else if phase.body == BodyForm::JsonPatch && !is_bare {

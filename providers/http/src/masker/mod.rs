@@ -16,6 +16,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use engine::value::{Attributes, Value};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use provider_port::Secrets;
@@ -84,7 +86,14 @@ impl Masker {
     /// Adds the secrets that a call sends, and the secrets that they may be made of.
     #[must_use]
     pub(crate) fn with_secrets_of(mut self, secrets: &Secrets, sent: &Attributes) -> Self {
-        secrets.carried(sent).for_each(|(_, value)| self.add_secret(value));
+        for (_, value) in secrets.carried(sent) {
+            self.add_secret(value);
+            // A body of bytes carries what the text has in base64.
+            let bytes = value.as_str().and_then(|text| STANDARD.decode(text).ok());
+            if let Some(text) = bytes.and_then(|bytes| String::from_utf8(bytes).ok()) {
+                self.add_secret(&Value::string(text));
+            }
+        }
         self.with_secrets(&secrets.variables)
     }
 
@@ -294,6 +303,16 @@ mod tests {
         assert_eq!(masker.mask(words), words);
         assert_eq!(masker.mask("no Hunter2- here"), "no … here");
         assert_eq!(Masker::default().mask("as it is"), "as it is");
+    }
+
+    #[test]
+    fn the_bytes_of_a_secret_in_base64_are_hidden() {
+        let path = engine::value::Path::attribute("content");
+        let secrets = Secrets { places: [path].into_iter().collect(), ..Secrets::default() };
+        let sent = Attributes::from_iter([("content".into(), Value::string("aHVudGVyMi1zZWNyZXQ="))]);
+        let masker = Masker::default().with_secrets_of(&secrets, &sent);
+        let line = masker.line("bad body hunter2-secret");
+        assert!(!line.contains("hunter2"), "{line}");
     }
 
     #[test]

@@ -54,7 +54,7 @@ fn bodies() {
     insta::assert_snapshot!(found.map(with).join("\n--\n"), @r#"
     16:76 `xml` is no value of `body` -> known are json, merge_patch, json_patch, form, text, ndjson, yaml, multipart, bytes
     --
-    16:76 the body cannot have this form [a text, or a list of lines, is one attribute] -> write `sends = { content = "${content}" }` and nothing beside it
+    16:76 the body cannot have this form [a text, a list of lines, or bytes are one attribute] -> write `sends = { content = "${content}" }` and nothing beside it
     --
     16:76 the body cannot have this form [a list of changes has no other fields] -> leave out `fields` and `inside`
     --
