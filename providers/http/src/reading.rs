@@ -432,15 +432,16 @@ impl Subject<'_> {
             .help("look into the API, then say what is there with `plumb resolve`")
     }
 
-    /// Returns the failure about an object that the state has under another key than the descriptor makes
-    /// now: the object is not gone.
+    /// Returns the failure about an id that the descriptor cannot have made. A person typed a part of it, or
+    /// the state has the object under an older key: the object is not gone.
     fn another_key(&self, id: &ObjectId) -> Failure {
         let (name, key) = (&self.schema.name, &self.model.key);
+        let form = self.derived_key().map(ToString::to_string).unwrap_or_default();
         let message =
-            format!("the {name} {id} is known by another key than `{key}` of the descriptor");
+            format!("{id} is no id of a {name}: the descriptor makes its `{key}` as {form}");
         Failure::new(Kind::InDoubt, message).help(
-            "forget it with `plumb state rm ADDRESS`, and take it over by its new key with `plumb import \
-             ADDRESS ID`",
+            "give the whole id in this form; if the state has the object by an older key, forget it with \
+             `plumb state rm ADDRESS`, and take it over by its new one with `plumb import ADDRESS ID`",
         )
     }
 
