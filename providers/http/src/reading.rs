@@ -32,6 +32,10 @@ const PAGES_MAX: usize = 10_000;
 /// The advice about an answer without a list.
 const NO_LIST: &str = "the descriptor and the API do not agree; where the API leaves out an empty list, \
                        say `may_be_left_out = true` in `list`";
+/// The advice about an answer that is a list as a whole.
+const IS_LIST: &str = "the answer itself is the list: leave `items` out";
+/// The most keys of an answer that a message names.
+const KEYS_MAX: usize = 12;
 
 impl Subject<'_> {
     /// Returns all objects: the lists joined by id. If two lists show an attribute, the first one counts; an
@@ -502,9 +506,38 @@ impl Subject<'_> {
         match at(json, &list.items) {
             Some(Json::Array(items)) => Ok(items.clone()),
             None | Some(Json::Null) if list.may_lack && is_empty(json) => Ok(Vec::new()),
-            _ => {
-                Err(unreadable(&list.call, "it shows no list where one was expected").help(NO_LIST))
-            }
+            _ => Err(self.no_list(list, json)),
+        }
+    }
+
+    /// Returns the failure of an answer without a list at its path. The keys that stand there tell a wrong
+    /// path from an empty list that is left out.
+    fn no_list(&self, list: &ListCall, json: &Json) -> Failure {
+        let depth = (0..=list.items.len()).rev();
+        let reached = depth.filter_map(|depth| Some((depth, at(json, &list.items[..depth])?)));
+        let mut objects = reached.filter_map(|(depth, json)| Some((depth, json.as_object()?)));
+        let place = match list.items.as_slice() {
+            [] => String::new(),
+            path => format!(" at `{}`", path.join(".")),
+        };
+        let none = format!("it shows no list{place}, where one was expected");
+        let Some((depth, object)) = objects.next().filter(|(_, object)| !object.is_empty()) else {
+            let help = if json.is_array() { IS_LIST } else { NO_LIST };
+            return unreadable(&list.call, &none).help(help);
+        };
+        let path = |key: &String| {
+            let parents = list.items[..depth].iter();
+            self.masker().line(&parents.chain([key]).cloned().collect::<Vec<_>>().join("."))
+        };
+        let keys: Vec<_> =
+            object.keys().take(KEYS_MAX).map(|key| format!("`{}`", path(key))).collect();
+        let failure = unreadable(&list.call, &format!("{none}; it has {}", keys.join(", ")));
+        match object.iter().find(|(_, value)| value.is_array()) {
+            Some((key, _)) => failure.help(format!(
+                "`items` is the path to the list in the answer, such as `items = \"{}\"`",
+                path(key)
+            )),
+            None => failure.help(NO_LIST),
         }
     }
 
