@@ -32,6 +32,10 @@ const PAGES_MAX: usize = 10_000;
 /// The advice about an answer without a list.
 const NO_LIST: &str = "the descriptor and the API do not agree; where the API leaves out an empty list, \
                        say `may_be_left_out = true` in `list`";
+/// The advice about an answer that is a list as a whole.
+const IS_LIST: &str = "the answer itself is the list: leave `items` out";
+/// The most keys of an answer that a message names.
+const KEYS_MAX: usize = 12;
 
 impl Subject<'_> {
     /// Returns all objects: the lists joined by id. If two lists show an attribute, the first one counts; an
@@ -432,15 +436,16 @@ impl Subject<'_> {
             .help("look into the API, then say what is there with `plumb resolve`")
     }
 
-    /// Returns the failure about an object that the state has under another key than the descriptor makes
-    /// now: the object is not gone.
+    /// Returns the failure about an id that the descriptor cannot have made. A person typed a part of it, or
+    /// the state has the object under an older key: the object is not gone.
     fn another_key(&self, id: &ObjectId) -> Failure {
         let (name, key) = (&self.schema.name, &self.model.key);
+        let form = self.derived_key().map(ToString::to_string).unwrap_or_default();
         let message =
-            format!("the {name} {id} is known by another key than `{key}` of the descriptor");
+            format!("{id} is no id of a {name}: the descriptor makes its `{key}` as {form}");
         Failure::new(Kind::InDoubt, message).help(
-            "forget it with `plumb state rm ADDRESS`, and take it over by its new key with `plumb import \
-             ADDRESS ID`",
+            "give the whole id in this form; if the state has the object by an older key, forget it with \
+             `plumb state rm ADDRESS`, and take it over by its new one with `plumb import ADDRESS ID`",
         )
     }
 
@@ -501,9 +506,38 @@ impl Subject<'_> {
         match at(json, &list.items) {
             Some(Json::Array(items)) => Ok(items.clone()),
             None | Some(Json::Null) if list.may_lack && is_empty(json) => Ok(Vec::new()),
-            _ => {
-                Err(unreadable(&list.call, "it shows no list where one was expected").help(NO_LIST))
-            }
+            _ => Err(self.no_list(list, json)),
+        }
+    }
+
+    /// Returns the failure of an answer without a list at its path. The keys that stand there tell a wrong
+    /// path from an empty list that is left out.
+    fn no_list(&self, list: &ListCall, json: &Json) -> Failure {
+        let depth = (0..=list.items.len()).rev();
+        let reached = depth.filter_map(|depth| Some((depth, at(json, &list.items[..depth])?)));
+        let mut objects = reached.filter_map(|(depth, json)| Some((depth, json.as_object()?)));
+        let place = match list.items.as_slice() {
+            [] => String::new(),
+            path => format!(" at `{}`", path.join(".")),
+        };
+        let none = format!("it shows no list{place}, where one was expected");
+        let Some((depth, object)) = objects.next().filter(|(_, object)| !object.is_empty()) else {
+            let help = if json.is_array() { IS_LIST } else { NO_LIST };
+            return unreadable(&list.call, &none).help(help);
+        };
+        let path = |key: &String| {
+            let parents = list.items[..depth].iter();
+            self.masker().line(&parents.chain([key]).cloned().collect::<Vec<_>>().join("."))
+        };
+        let keys: Vec<_> =
+            object.keys().take(KEYS_MAX).map(|key| format!("`{}`", path(key))).collect();
+        let failure = unreadable(&list.call, &format!("{none}; it has {}", keys.join(", ")));
+        match object.iter().find(|(_, value)| value.is_array()) {
+            Some((key, _)) => failure.help(format!(
+                "`items` is the path to the list in the answer, such as `items = \"{}\"`",
+                path(key)
+            )),
+            None => failure.help(NO_LIST),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use engine::address::Name;
+use engine::constraint::violations;
 use engine::diagnostics::Span;
 use engine::form::Form;
 use engine::schema::{Attribute, Constraint, OnChange, OneOf, Presence, SeenIn};
@@ -30,7 +31,8 @@ pub(super) fn read(
     schema.description = keys.text(reader, "description").unwrap_or_default();
     schema.presence = presence(reader, &mut keys, span);
     schema.sensitive = keys.flag(reader, "sensitive");
-    schema.default = keys.node("default").and_then(|node| default(reader, node, &ty));
+    let default_node = keys.node("default");
+    schema.default = default_node.and_then(|node| default(reader, node, &ty));
     schema.server_value = keys.node("server_value").and_then(|node| default(reader, node, &ty));
     schema.server_default = keys.flag(reader, "server_default") || schema.server_value.is_some();
     schema.on_change = keys
@@ -56,6 +58,9 @@ pub(super) fn read(
     schema.constraint = constraint(reader, context, &mut keys);
     schema.effect = keys.text(reader, "effect");
     schema.unit = keys.text(reader, "unit");
+    if let Some(node) = default_node {
+        default_is_allowed(reader, node, name, &schema);
+    }
     let header = header(reader, &mut keys, &mut schema);
     let mut wires = wires(reader, context, name, &schema, &mut keys);
     if header.is_some() {
@@ -162,6 +167,16 @@ fn default(reader: &mut Reader, node: Node<'_>, ty: &Type) -> Option<Value> {
             reader.push(diagnostics::misfit(span, "the default does not fit", &label, &help));
             None
         }
+    }
+}
+
+/// Checks that a spec could give the default itself: it keeps the bounds and the list of the attribute.
+fn default_is_allowed(reader: &mut Reader, node: Node<'_>, name: &str, schema: &Attribute) {
+    let Some(default) = &schema.default else { return };
+    for found in violations(name, schema.unit.as_deref(), &schema.constraint, default) {
+        let span = reader.span(node.span());
+        let help = found.help.as_deref().unwrap_or("change the default, or the bound");
+        reader.push(diagnostics::misfit(span, "the default is not allowed", &found.message, help));
     }
 }
 

@@ -398,6 +398,28 @@ fn what_can_be_cleared() {
     "#);
 }
 
+/// A default that a spec could not give would be planned without a word.
+#[test]
+fn a_default_keeps_its_bounds() {
+    let of = |attribute: &str| {
+        let head = "[type.thing.attribute]\n";
+        said(&GOOD.replace(head, &format!("{head}x = {{ {attribute} }}\n")))
+    };
+    for good in ["type = 'integer', default = 1, min = 1", "type = 'integer', min = 1"] {
+        assert_eq!(of(good), "", "{good}");
+    }
+    let found = [
+        "type = 'integer', default = 0, min = 1, unit = 'GB'",
+        "type = 'string', default = 'small', one_of = ['big', 'smal']",
+        "type = 'list(string)', length_min = 1, default = []",
+    ];
+    insta::assert_snapshot!(found.map(of).join("\n"), @r#"
+    20:35 the default is not allowed [x is 0 and must be at least 1 GB] -> write 1 or more
+    20:34 the default is not allowed [x is "small", which is not one of the 2 known values] -> did you mean "smal"?
+    20:56 the default is not allowed [x has no items and must have at least 1 item] -> change the default, or the bound
+    "#);
+}
+
 #[test]
 fn what_is_compared_by_its_form() {
     let of = |attribute: &str| {

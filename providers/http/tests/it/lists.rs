@@ -226,7 +226,7 @@ async fn a_search_goes_through_all_its_pages() {
 #[tokio::test]
 async fn answers_of_another_shape_are_explained() {
     for (body, reason) in [
-        (json!({"items": []}), "no list where one was expected"),
+        (json!({"items": []}), "no list at `data`, where one was expected"),
         (json!({"data": [1]}), "no object where one was expected"),
         (json!({"data": [{"name": "x"}]}), "shows no `id`"),
     ] {
@@ -234,6 +234,28 @@ async fn answers_of_another_shape_are_explained() {
         let error = provider(REST, &server.address).list("thing").await.unwrap_err();
         assert!(texts(&error).contains(reason), "{error}");
     }
+}
+
+/// A wrong path to the list is no list that is left out: the message tells where the answer has one.
+#[tokio::test]
+async fn a_wrong_path_to_a_list_is_told_by_its_keys() {
+    let mut said = Vec::new();
+    for (path, body) in [
+        ("itms", json!({"items": [{"id": "t1"}], "next": null})),
+        ("all.itms", json!({"all": {"items": [], "count": 0}, "more": []})),
+        ("itms", json!([{"id": "t1"}])),
+        ("itms", json!({"count": 0})),
+    ] {
+        let text = REST.replace("items = \"data\"", &format!("items = \"{path}\""));
+        let server = Server::start(move |_, _| Answer::json(200, body.clone())).await;
+        said.push(texts(&provider(&text, &server.address).list("thing").await.unwrap_err()));
+    }
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    InDoubt: GET /things got an answer that cannot be read: it shows no list at `itms`, where one was expected; it has `items`, `next` -> Some("`items` is the path to the list in the answer, such as `items = \"items\"`")
+    InDoubt: GET /things got an answer that cannot be read: it shows no list at `all.itms`, where one was expected; it has `all.count`, `all.items` -> Some("`items` is the path to the list in the answer, such as `items = \"all.items\"`")
+    InDoubt: GET /things got an answer that cannot be read: it shows no list at `itms`, where one was expected -> Some("the answer itself is the list: leave `items` out")
+    InDoubt: GET /things got an answer that cannot be read: it shows no list at `itms`, where one was expected; it has `count` -> Some("the descriptor and the API do not agree; where the API leaves out an empty list, say `may_be_left_out = true` in `list`")
+    "#);
 }
 
 /// An answer without a list is an error, unless the descriptor says what an empty list looks like.

@@ -235,12 +235,13 @@ async fn a_key_may_be_made_of_several_attributes() {
     delete.perform(&provider).await.unwrap();
 }
 
-/// An object that the state has under the key of an earlier descriptor is not gone.
+/// An object that the state has under the key of an earlier descriptor is not gone; who types a part of an id
+/// learns its form.
 #[tokio::test]
 async fn an_id_of_another_key_says_nothing_of_its_object() {
     let server = two_queues().await;
     let error = provider(BOTH, &server.address).read("queue", &id("jobs")).await.unwrap_err();
-    insta::assert_snapshot!(texts(&error), @"InDoubt: the queue jobs is known by another key than `id` of the descriptor -> Some(\"forget it with `plumb state rm ADDRESS`, and take it over by its new key with `plumb import ADDRESS ID`\")");
+    insta::assert_snapshot!(texts(&error), @r#"InDoubt: jobs is no id of a queue: the descriptor makes its `id` as "${vhost}|${name}" -> Some("give the whole id in this form; if the state has the object by an older key, forget it with `plumb state rm ADDRESS`, and take it over by its new one with `plumb import ADDRESS ID`")"#);
 }
 
 /// The API chooses a part of the key, and its answer does not repeat the other part.
