@@ -133,6 +133,26 @@ fn option_of_another_tool(args: impl Iterator<Item = String>) -> Option<String> 
     })
 }
 
+/// Returns what to use in place of a command of another tool, if the first word of the arguments is one.
+fn command_of_another_tool(args: impl Iterator<Item = String>) -> Option<String> {
+    let word = args.skip(1).find(|arg| !arg.starts_with('-'))?;
+    let ours = match &*word {
+        "taint" => "use `plumb apply --replace ADDRESS`",
+        "refresh" => "use `plumb apply --refresh-only`, or `plumb drift`, which only reports",
+        "get" => "use `plumb init`, which fetches modules and descriptors",
+        "workspace" | "env" => "use a folder for each environment: `plumb -C DIR plan`",
+        "force-unlock" => {
+            "a lock that was left behind needs no unlocking; `plumb unlock` ends a run that hangs"
+        }
+        "login" | "logout" => "keys of APIs and of the state come from environment variables",
+        "providers" => {
+            "use `plumb schema` for resource types, `plumb provider list` for descriptors"
+        }
+        _ => return None,
+    };
+    Some(format!("{ours}; docs/from-terraform.md has the other commands"))
+}
+
 /// Prints the message of the argument parser. Help and version exit with 0, every mistake exits with 1.
 fn usage(error: &clap::Error) -> Status {
     let output = Output::new(args::Color::Auto, false);
@@ -142,7 +162,11 @@ fn usage(error: &clap::Error) -> Status {
             let why = Diagnostic::error(first_sentence(&text.to_string()));
             output.refuse(answer, &Diagnostics::from_iter([why]), &Sources::default());
         }
-        match option_of_another_tool(std::env::args()) {
+        let help = match error.kind() {
+            clap::error::ErrorKind::InvalidSubcommand => command_of_another_tool(std::env::args()),
+            _ => option_of_another_tool(std::env::args()),
+        };
+        match help {
             Some(help) => {
                 let message = first_sentence(&text.to_string());
                 output.error(&error::CommandError::new(message).help(help));
@@ -198,6 +222,28 @@ mod tests {
         ] {
             assert_eq!(said(typed), expected, "{typed:?}");
         }
+    }
+
+    #[test]
+    fn commands_of_other_tools_name_their_own() {
+        let guide = include_str!("../../docs/from-terraform.md");
+        for (typed, ours) in [
+            ("plumb taint value.a", "--replace ADDRESS"),
+            ("plumb refresh", "plumb apply --refresh-only"),
+            ("plumb get", "plumb init"),
+            ("plumb -q workspace new dev", "folder for each environment"),
+            ("plumb force-unlock 7", "plumb unlock"),
+            ("plumb login", "environment variables"),
+            ("plumb providers schema", "plumb schema"),
+        ] {
+            let error = Cli::try_parse_from(typed.split(' ')).unwrap_err();
+            assert_eq!(error.kind(), clap::error::ErrorKind::InvalidSubcommand, "{typed}");
+            let said = command_of_another_tool(typed.split(' ').map(str::to_owned));
+            assert!(said.as_ref().is_some_and(|said| said.contains(ours)), "{typed}: {said:?}");
+            assert!(guide.contains(ours), "{ours}");
+        }
+        let unknown = "plumb nonsense".split(' ').map(str::to_owned);
+        assert_eq!(command_of_another_tool(unknown), None);
     }
 
     #[test]

@@ -203,7 +203,13 @@ fn without_a_terminal_and_without_yes_it_refuses() {
     let folder = data();
     let service = Service::start(folder.path(), &[]);
     let project = Project::with(SPEC, &service);
-    let refused = project.run(&["apply"]).expect(1);
-    assert!(refused.said().contains("--yes"), "{}", refused.said());
+    for (command, help) in [
+        ("apply", "give `--yes`, or save a plan with `plumb plan --out FILE`"),
+        ("destroy", "give `--yes`, or save a plan with `plumb plan --destroy --out FILE`"),
+    ] {
+        let said = project.run(&[command]).expect(1).said();
+        assert!(said.contains(&format!("{command} needs confirmation")), "{said}");
+        assert!(said.contains(help), "{said}");
+    }
     assert!(service.mutations().is_empty());
 }

@@ -215,6 +215,21 @@ async fn what_is_left_out_of_a_destroy_keeps_what_it_uses() {
     assert!(world.cloud.names("disk").is_empty());
 }
 
+/// A destroy keeps what depends on an excluded object, and says so.
+#[tokio::test(start_paused = true)]
+async fn what_depends_on_what_is_left_out_of_a_destroy_is_named() {
+    let world = applied(CHAIN).await;
+    let said = async |options| {
+        let (_, found, _) = world.plan_with(CHAIN, &options).await;
+        let note = found.iter().find(|it| it.summary.contains("excluded one stay"));
+        note.and_then(|note| note.detail.clone())
+    };
+    assert_eq!(said(gone(but("image.base"))).await.as_deref(), Some("unit.chat."));
+    for options in [gone(but("unit.chat")), gone(only("unit.chat")), but("image.base")] {
+        assert_eq!(said(options).await, None);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn leftovers_stay_while_what_is_left_out_uses_them() {
     let world = applied(CHAIN).await;

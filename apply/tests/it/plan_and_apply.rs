@@ -65,6 +65,36 @@ async fn a_disk_that_grew_outside_is_drift_with_a_proposal() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_proposal_keeps_all_that_drifted_and_changes_nothing_else() {
+    const IMAGE: &str = r#"
+[variable.tok]
+type = "string"
+sensitive = true
+
+[resource.image.i]
+name = "i"
+args = ["x"]
+env = { A = "a" }
+"#;
+    for (from, to, expected) in [
+        ("", "", Some("args = [\"y\"]\nenv = { A = \"b\" }")),
+        ("\"x\"", "'${join(\"\", [\"x\"])}'", None),
+        ("name = \"i\"", "for_each = [\"i\", \"j\"]\nname = \"${each.key}\"", None),
+    ] {
+        let world = crate::secrets::world(|_| {});
+        let spec = IMAGE.replacen(from, to, 1);
+        world.apply(&spec).await.unwrap();
+        if let Some(image) = world.cloud.shared.lock().unwrap().objects.values_mut().next() {
+            image.insert("args".into(), Value::list(vec![Value::string("y")]));
+            image.insert("env".into(), Value::map([("A".into(), Value::string("b"))].into()));
+        }
+        let (plan, ..) = world.plan(&spec).await;
+        assert_eq!(plan.drift.len(), 1, "{spec}");
+        assert_eq!(plan.drift[0].proposal.as_deref(), expected, "{spec}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_move_loses_data_and_is_refused_until_allowed() {
     let world = World::new();
     world.apply(SPEC).await.unwrap();

@@ -127,8 +127,11 @@ impl Asked<'_> {
         }
         let why =
             if self.running.json { "`--json` cannot ask for it" } else { "there is no terminal" };
-        Err(CommandError::new(format!("apply needs confirmation, and {why}"))
-            .help("give `--yes`, or save a plan with `plumb plan --out FILE` and apply that file"))
+        let (command, option) =
+            if self.planning.destroy { ("destroy", " --destroy") } else { ("apply", "") };
+        Err(CommandError::new(format!("{command} needs confirmation, and {why}")).help(format!(
+            "give `--yes`, or save a plan with `plumb plan{option} --out FILE` and apply that file"
+        )))
     }
 
     /// Refuses a saved plan that was made for other services or accounts than those of the providers and the

@@ -8,6 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use engine::config::variables::environment_name;
 use engine::plan::file::{Inputs, SavedPlan};
 use engine::plan::{Plan, WrittenSecret, file};
 use render::view;
@@ -183,25 +184,57 @@ fn refuse_written_secrets(made: &Made) -> Result<(), CommandError> {
         }
         _ => it.what.clone(),
     };
-    let mut places: Vec<String> = made.written_secrets.iter().take(PLACES_MAX).map(said).collect();
-    if made.written_secrets.len() > PLACES_MAX {
-        places.push(format!("and {} more", made.written_secrets.len() - PLACES_MAX));
+    let (secrets, count) = (&made.written_secrets, made.written_secrets.len());
+    let shown = &secrets[..count.min(PLACES_MAX)];
+    let mut places: Vec<String> = shown.iter().map(said).collect();
+    if count > PLACES_MAX {
+        places.push(format!("and {} more", count - PLACES_MAX));
     }
     let whats = if places.len() == 1 { "a secret in clear" } else { "secrets in clear" };
     Err(CommandError::new(format!(
         "the plan is not saved: the file would hold {whats}, {}",
         places.join(", ")
     ))
-    .help(format!(
-        "give each as a variable with `sensitive = true`, show what is none in an output of its own, or \
-         set {}, with which plan files are encrypted",
-        state::cipher::VARIABLE
-    )))
+    .help(ways_out(shown)))
+}
+
+/// Returns the help that keeps secrets out of a plan file in clear.
+fn ways_out(secrets: &[WrittenSecret]) -> String {
+    let defaults = secrets.iter().filter_map(|secret| secret.default_of.as_ref());
+    let mut ways: Vec<String> = defaults
+        .map(|name| format!("remove the default of `{name}` and give {}, ", environment_name(name)))
+        .collect();
+    if ways.len() < secrets.len() {
+        let each = if ways.is_empty() { "each" } else { "each other one" };
+        ways.push(format!(
+            "give {each} as a variable with `sensitive = true`, show what is none in an output of its own, "
+        ));
+    }
+    let variable = state::cipher::VARIABLE;
+    format!("{}or set {variable}, with which plan files are encrypted", ways.concat())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_written_default_is_removed_and_given_by_its_variable() {
+        let secret = |default_of: Option<&str>| WrittenSecret {
+            what: String::new(),
+            span: None,
+            default_of: default_of.map(Into::into),
+        };
+        let of_default = "remove the default of `token` and give PLUMB_VAR_TOKEN, ";
+        let of_others = "as a variable with `sensitive = true`";
+        let said = ways_out(&[secret(Some("token"))]);
+        assert!(said.starts_with(of_default) && !said.contains(of_others), "{said}");
+        let said = ways_out(&[secret(Some("token")), secret(None)]);
+        assert!(said.contains(of_default), "{said}");
+        assert!(said.contains(&format!("give each other one {of_others}")), "{said}");
+        let said = ways_out(&[secret(None)]);
+        assert!(said.starts_with(&format!("give each {of_others}")), "{said}");
+    }
 
     fn said(path: &Path) -> String {
         place(path).unwrap_err().message

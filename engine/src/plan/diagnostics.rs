@@ -21,6 +21,9 @@ use crate::state::ObjectId;
 use crate::types::Type;
 use crate::value::{Misfit, Value};
 
+/// The number of objects or calls that a note names.
+const NAMED_MAX: usize = 5;
+
 pub(super) fn bad_for_each(span: Span, why: &str) -> Diagnostic {
     Diagnostic::error("for_each cannot be used")
         .at(span)
@@ -651,7 +654,6 @@ pub(super) fn no_instance(address: &Address, option: &str, keys: &[&Name]) -> Di
 
 /// Returns the note about the calls that another run is performing; none if there are none.
 pub(super) fn running(calls: &[&Doubt]) -> Option<Diagnostic> {
-    const NAMED_MAX: usize = 5;
     let first = calls.first()?;
     let operation = |doubt: &&Doubt| format!("{} of {}", doubt.operation.word(), doubt.address);
     let note = if calls.len() == 1 {
@@ -722,8 +724,18 @@ fn user(user: &Use) -> String {
     }
 }
 
+/// Returns the note about objects that a destroy keeps because they were made from excluded ones.
+pub(super) fn kept_along(kept: &[&Address]) -> Diagnostic {
+    let mut names: Vec<String> = kept.iter().take(NAMED_MAX).map(ToString::to_string).collect();
+    if kept.len() > NAMED_MAX {
+        names.push(format!("and {} more", kept.len() - NAMED_MAX));
+    }
+    Diagnostic::note("objects that depend on an excluded one stay, too")
+        .detail(format!("{}.", names.join(", ")))
+        .help("to delete some of them, name those with `--target` in place of `--exclude`")
+}
+
 pub(super) fn still_used(stays: &[(&Change, &Use)]) -> Diagnostic {
-    const NAMED_MAX: usize = 5;
     let line = |(change, by): &(&Change, &Use)| {
         let old = if change.deposed { " (an object left behind)" } else { "" };
         format!("{}{old}: {}.", change.address, user(by))

@@ -459,8 +459,8 @@ pub struct Drift {
     pub after: Option<Attributes>,
     /// The managed attributes that differ.
     pub attributes: Vec<Name>,
-    /// The TOML text to write into the spec to keep the object as it now is: a line for each attribute that
-    /// one line can give. None if there is no such attribute.
+    /// The TOML text to write into the spec to keep the object as it now is: a line for each attribute. None
+    /// if such lines would not do, or would change other objects, too.
     pub proposal: Option<String>,
     /// The values that the spec gives the attributes that differ, secrets sealed. Not written to a plan file:
     /// only code that edits the spec needs them.

@@ -5,6 +5,7 @@
 //! variable that is not sensitive, is the expression itself, or a part of an expression that waits for other
 //! values. In memory this cannot be avoided; in a plan file it would be a secret at rest.
 
+use crate::address::Name;
 use crate::config::Config;
 use crate::diagnostics::Span;
 use crate::expression::visit::{literals, walk};
@@ -21,6 +22,8 @@ pub struct WrittenSecret {
     /// The place in the spec that gives the secret. The text there may be the secret, so it must not be
     /// shown.
     pub span: Option<Span>,
+    /// The variable whose default is the secret; none for another secret.
+    pub default_of: Option<Name>,
 }
 
 /// Returns the secrets that stand in clear in a plan, or in the spec that it is made of, in the order of the plan.
@@ -34,6 +37,7 @@ pub fn written_secrets(plan: &Plan, config: &Config) -> Vec<WrittenSecret> {
         .map(|(name, variable)| WrittenSecret {
             what: format!("the default of the variable `{name}`"),
             span: variable.secret_default,
+            default_of: Some(name.clone()),
         })
         .collect();
     for change in &plan.changes {
@@ -45,7 +49,8 @@ pub fn written_secrets(plan: &Plan, config: &Config) -> Vec<WrittenSecret> {
         found.extend(names.map(|(name, _)| {
             let given = resource.and_then(|resource| resource.attributes.get(name));
             let span = given.map(|item| item.value.span);
-            WrittenSecret { what: format!("`{name}` of {}", change.address), span }
+            let what = format!("`{name}` of {}", change.address);
+            WrittenSecret { what, span, default_of: None }
         }));
     }
     for (name, output) in &plan.outputs {
@@ -54,7 +59,8 @@ pub fn written_secrets(plan: &Plan, config: &Config) -> Vec<WrittenSecret> {
         {
             let span = config.outputs.get(name).map(|output| output.value.span);
             let parts = parts(expr, &|part| is_written(part, &Paths::whole()));
-            found.push(WrittenSecret { what: format!("{parts}the output `{name}`"), span });
+            let what = format!("{parts}the output `{name}`");
+            found.push(WrittenSecret { what, span, default_of: None });
         }
     }
     found
@@ -208,7 +214,6 @@ fn refers_to_a_secret(expr: &Expr, is_secret: IsSecret<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::Name;
     use crate::expression::parse::residual;
 
     fn check(cases: &[(&str, &Paths, bool)]) {

@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::address::{Address, Name};
+use crate::config::constant::constant;
 use crate::config::{ResourceConfig, written};
 use crate::diagnostics::Diagnostics;
-use crate::expression::{Expr, Kind};
+use crate::expression::Expr;
 use crate::journal::ProgramKind;
 use crate::plan::decide::case::Case;
 use crate::plan::decide::resume::RemainingPhases;
@@ -438,21 +439,21 @@ pub(in crate::plan) fn holds_data(schema: &TypeSchema) -> bool {
     schema.attributes.values().any(|attribute| attribute.data_loss)
 }
 
-/// Returns the TOML lines to write into the spec to keep the drift: a line for each attribute that the spec
-/// gives as a plain value. None if there is no such line.
+/// Returns the TOML lines to write into the spec to keep the drift: a line for each attribute. None if the spec
+/// does not give them all as plain values, or gives them for other instances, too.
 pub(in crate::plan) fn proposal(
     resource: &ResourceConfig,
     drifted: &[Name],
     live: &Attributes,
 ) -> Option<String> {
-    let lines: Vec<String> = drifted
-        .iter()
-        .filter_map(|name| {
-            let item = resource.attributes.get(name)?;
-            let literal = matches!(item.value.expr.kind, Kind::Literal(_));
-            let value = live.get(name).filter(|value| literal && !value.holds_sealed())?;
-            Some(format!("{name} = {}", written::scalar(value)?))
-        })
-        .collect();
-    (!lines.is_empty()).then(|| lines.join("\n"))
+    let is_shared = resource.for_each.is_some() || !resource.block.module.is_root();
+    if is_shared || drifted.is_empty() {
+        return None;
+    }
+    let line = |name: &Name| {
+        constant(&resource.attributes.get(name)?.value.expr)?;
+        Some(format!("{name} = {}", written::value(live.get(name)?)?))
+    };
+    let lines: Option<Vec<String>> = drifted.iter().map(line).collect();
+    Some(lines?.join("\n"))
 }

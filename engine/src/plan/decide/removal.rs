@@ -45,6 +45,7 @@ pub(in crate::plan) fn remove<'a>(
     decisions.drafts.extend(drafts);
     found.add(own);
     report_still_used(&decisions.drafts, &mut found.diagnostics);
+    report_kept_along(context, &mut found.diagnostics);
 }
 
 /// A removal that is being planned.
@@ -93,6 +94,16 @@ fn report_still_used(drafts: &[Draft], found: &mut Diagnostics) {
     let stays: Vec<(&Change, &Use)> = stays.collect();
     if !stays.is_empty() {
         found.push(diagnostics::still_used(&stays));
+    }
+}
+
+/// Reports the objects that a destroy keeps because they were made from excluded ones.
+fn report_kept_along(context: &Context<'_>, found: &mut Diagnostics) {
+    let entries = context.input.snapshot.entries.keys();
+    let kept: Vec<&Address> =
+        entries.filter(|address| context.selection.keeps_along(address)).collect();
+    if !kept.is_empty() {
+        found.push(diagnostics::kept_along(&kept));
     }
 }
 

@@ -65,6 +65,13 @@ impl Selection {
             && self.targets.as_ref().is_none_or(|targets| targets.has(address))
     }
 
+    /// Returns true if a destroy keeps an instance only because it was made from an excluded one.
+    pub(in crate::plan) fn keeps_along(&self, address: &Address) -> bool {
+        let excludes = &self.excludes;
+        excludes.instances.contains(address)
+            && !excludes.named.iter().any(|target| target.names(address))
+    }
+
     /// Returns true if an instance that the spec does not want is chosen. No instance is made from one that
     /// is removed, so the references of a target never include it.
     pub(in crate::plan) fn includes_removal(&self, address: &Address) -> bool {
