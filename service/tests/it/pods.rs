@@ -11,7 +11,7 @@ use crate::harness::{Harness, client};
 /// Waits at most a minute until `look` finds something, and returns it. The start of a container
 /// takes many seconds while the whole test suite runs.
 pub(crate) async fn until<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while Instant::now() < deadline {
         if let Some(found) = look().await {
             return found;

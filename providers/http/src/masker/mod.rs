@@ -309,7 +309,8 @@ mod tests {
     fn the_bytes_of_a_secret_in_base64_are_hidden() {
         let path = engine::value::Path::attribute("content");
         let secrets = Secrets { places: [path].into_iter().collect(), ..Secrets::default() };
-        let sent = Attributes::from_iter([("content".into(), Value::string("aHVudGVyMi1zZWNyZXQ="))]);
+        let sent =
+            Attributes::from_iter([("content".into(), Value::string("aHVudGVyMi1zZWNyZXQ="))]);
         let masker = Masker::default().with_secrets_of(&secrets, &sent);
         let line = masker.line("bad body hunter2-secret");
         assert!(!line.contains("hunter2"), "{line}");
