@@ -247,7 +247,7 @@ fn is_bidi(letter: char) -> bool {
 #[cfg(test)]
 mod tests {
     use base64::Engine as _;
-    use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+    use base64::engine::general_purpose::STANDARD_NO_PAD;
 
     use super::forms::PART;
     use super::*;
