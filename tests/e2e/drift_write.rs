@@ -18,13 +18,18 @@ data_center_id = "EU-RO-1"
 name = "worker"
 image_name = "registry.example/worker:1"
 is_serverless = true
-env = { MODEL = "tiny", WORKERS = "${var.workers}-w" } # read at start
+env = { MODEL = "tiny", TOKEN = "${var.token}", WORKERS = "${var.workers}-w" } # read at start
 
 [resource.endpoint.chat]
 name = "chat"
 template_id = "${template.worker.id}"
 gpu_ids = "ADA_24"
 workers_max = "${var.workers}"
+
+[variable.token]
+type = "string"
+sensitive = true
+default = "hunter-two"
 "#;
 
 /// Changes an object without Plumb.
@@ -41,7 +46,7 @@ fn an_accepted_change_is_written_and_the_plan_is_empty_then() {
     let project = Project::with(SPEC, &service);
     project.run(&["apply", "--yes"]).expect(0);
     change(&service, "/networkvolumes", &json!({"size": 300}));
-    let env = json!({"MODEL": "large", "WORKERS": "1-w", "DEBUG": "${on}"});
+    let env = json!({"MODEL": "large", "TOKEN": "hunter-two", "WORKERS": "1-w", "DEBUG": "${on}"});
     change(&service, "/templates", &json!({"env": env, "imageName": "registry.example/worker:2"}));
     change(&service, "/endpoints", &json!({"workersMin": 1, "workersMax": 2}));
     let before = service.mutations().len();
@@ -50,6 +55,9 @@ fn an_accepted_change_is_written_and_the_plan_is_empty_then() {
     let said = drift.said();
     assert!(said.contains("plumb.toml:8 network_volume.models: size = 300"), "{said}");
     assert!(said.contains("endpoint.chat: workers_min = 1"), "{said}");
+    // The plain values beside a secret are written, and the secret is not shown.
+    assert!(said.contains(r#"MODEL = "large", TOKEN = "(sensitive)", WORKERS"#), "{said}");
+    assert!(!said.contains("TOKEN`") && !said.contains("hunter-two"), "{said}");
     // A value that an expression makes is named, with its place and its variable.
     assert!(said.contains("`workers_max` of endpoint.chat stays in the spec"), "{said}");
     assert!(said.contains("variable `workers`, so that this gives `2`"), "{said}");

@@ -35,13 +35,13 @@ pub(super) fn known_parts(expr: &Expr) -> Option<Value> {
 }
 
 /// Returns the text of a key; none if it has to be computed.
-pub(super) fn literal_key(key: &Expr) -> Option<&Name> {
+pub(crate) fn literal_key(key: &Expr) -> Option<&Name> {
     if let Kind::Literal(Value::String(text)) = &key.kind { Some(text) } else { None }
 }
 
 /// Returns the part of an expression that gives the part of its value at `path`. If that part is computed,
 /// returns the nearest part around it.
-pub(super) fn part_at<'e>(expr: &'e Expr, path: &Path) -> &'e Expr {
+pub(crate) fn part_at<'e>(expr: &'e Expr, path: &Path) -> &'e Expr {
     path.0
         .iter()
         .try_fold(expr, |expr, segment| step(expr, segment).ok_or(expr))

@@ -15,6 +15,11 @@ fn stays(address: &Address, name: &str, why: &str, at: Span) -> Diagnostic {
         .about(address)
 }
 
+/// Returns the name of a part of an attribute, such as `tags.env`.
+fn place(name: &Name, path: &Path) -> String {
+    Path(std::iter::once(name.clone().into()).chain(path.0.iter().cloned()).collect()).to_string()
+}
+
 fn it(value: &Value) -> String {
     match written::value(value).filter(|text| text.chars().count() <= LENGTH_MAX) {
         Some(text) => format!("`{text}`"),
@@ -36,8 +41,8 @@ pub(super) fn gone(address: &Address, header: Span) -> Diagnostic {
 }
 
 /// Returns the diagnostic about a secret that changed outside Plumb.
-pub(super) fn secret(address: &Address, name: &str, at: Span) -> Diagnostic {
-    stays(address, name, "it is sensitive", at)
+pub(super) fn secret((address, name): (&Address, &Name), path: &Path, at: Span) -> Diagnostic {
+    stays(address, &place(name, path), "it is sensitive", at)
         .help("give the variable that it comes from the new value")
 }
 
@@ -94,13 +99,12 @@ pub(super) fn made_by_expression(
     at: Span,
     origins: Vec<Origin>,
 ) -> Diagnostic {
-    let place = Path(std::iter::once(name.clone().into()).chain(path.0.iter().cloned()).collect());
     let names: Vec<&str> = origins.iter().map(|origin| origin.name.as_str()).collect();
     let help = match names.as_slice() {
         [] => format!("change the expression so that it gives {}", it(live)),
         names => format!("change {}, so that this gives {}", names.join(" or "), it(live)),
     };
-    let mut found = stays(address, &place.to_string(), "an expression makes it", at).help(help);
+    let mut found = stays(address, &place(name, path), "an expression makes it", at).help(help);
     found.related = origins
         .into_iter()
         .filter_map(|origin| Some((origin.span?, format!("{} is here", origin.name))))

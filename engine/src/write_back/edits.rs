@@ -63,6 +63,10 @@ impl<'e> Edits<'e> {
             return;
         }
         match (&expr.kind, live) {
+            // The parts of a sealed value are not known.
+            _ if matches!(wanted, Value::Sealed(_)) => {
+                self.made.push(Made { expr, path: path.clone(), live: live.clone() });
+            }
             (Kind::Map(entries), Value::Map(_)) if entries.iter().all(|(key, _)| is_text(key)) => {
                 self.compare_entries(entries, wanted, live, path);
             }

@@ -16,11 +16,13 @@ use toml_edit::DocumentMut;
 use self::diagnostics as say;
 use self::edits::{Edit, Edits};
 use crate::address::{Address, Block, Name};
-use crate::config::{Config, Item, ResourceConfig, parse};
+use crate::config::constant::{literal_key, part_at};
+use crate::config::{Config, Item, ResourceConfig, SpecExpr, parse, written};
 use crate::diagnostics::{Diagnostic, Diagnostics, FileId, Sources, Span};
+use crate::expression::{Expr, Kind};
 use crate::plan::{Change, Drift, Plan};
 use crate::schema::{Attribute, Presence};
-use crate::value::{Path, Value};
+use crate::value::{Path, Segment, Value};
 
 /// The result of writing changes back.
 #[derive(Debug, Default)]
@@ -137,10 +139,29 @@ impl<'a> Case<'a> {
         edits
     }
 
-    /// Returns true if a part of a value is a secret.
+    /// Returns true if all of the attribute is a secret.
     fn is_secret(&self) -> bool {
-        let mut values = self.values().flat_map(|(wanted, before, live)| [wanted, before, live]);
-        self.attribute.sensitive || values.any(Value::holds_sealed)
+        self.attribute.sensitive || self.any_value(|value| matches!(value, Value::Sealed(_)))
+    }
+
+    /// Returns true if the part of the attribute at `path` is a secret, or has one.
+    fn is_secret_at(&self, path: &Path) -> bool {
+        self.any_value(|value| is_sealed_at(value, &path.0))
+    }
+
+    fn any_value(&self, is: impl Fn(&Value) -> bool) -> bool {
+        self.values().any(|(wanted, before, live)| is(wanted) || is(before) || is(live))
+    }
+}
+
+/// Returns true if the part of a value at `path` is sealed, holds a sealed part, or lies in one.
+fn is_sealed_at(value: &Value, path: &[Segment]) -> bool {
+    match (value, path) {
+        (Value::Sealed(_), _) | (_, []) => value.holds_sealed(),
+        (value, [first, rest @ ..]) => {
+            let part = value.at(&Path(vec![first.clone()]));
+            part.is_some_and(|part| is_sealed_at(part, rest))
+        }
     }
 }
 
@@ -165,12 +186,20 @@ impl<'a> Writer<'a> {
         let (address, name, place) = (case.address(), case.name, case.item());
         let span = place.map_or(case.resource.header, |item| item.value.span);
         if case.is_secret() {
-            return kept.push(say::secret(address, name, span));
+            return kept.push(say::secret((address, name), &Path::root(), span));
         }
-        let edits = match place {
+        let mut edits = match place {
             None => case.new_attribute(),
             Some(item) => self.edits(case, item, kept),
         };
+        let (secret, plain) =
+            edits.edits.into_iter().partition(|(path, _)| case.is_secret_at(path));
+        edits.edits = plain;
+        let secret: Vec<(Path, Edit)> = secret;
+        for (path, _) in &secret {
+            let part = |item: &Item| item.value.span_of(part_at(&item.value.expr, path).range);
+            kept.push(say::secret((address, name), path, place.map_or(span, part)));
+        }
         if edits.is_empty() {
             return;
         }
@@ -213,9 +242,13 @@ impl<'a> Writer<'a> {
         for (drift, (wanted, _, live)) in case.drifts.iter().zip(case.values()) {
             let edits = Edits::of(&item.value.expr, wanted, live);
             for made in &edits.made {
+                let at = item.value.span_of(made.expr.range);
+                if case.is_secret_at(&made.path) {
+                    kept.push(say::secret((&drift.address, case.name), &made.path, at));
+                    continue;
+                }
                 let origins =
                     origins::origins(self.config, case.resource, made.expr, item.value.span);
-                let at = item.value.span_of(made.expr.range);
                 let what = (&drift.address, case.name);
                 kept.push(say::made_by_expression(what, (&made.path, &made.live), at, origins));
             }
@@ -255,18 +288,18 @@ impl<'a> Writer<'a> {
                 }
                 continue;
             }
-            for (resource, attribute, _) in here {
+            for (resource, attribute, live) in here {
                 let block = read.resources.get(&resource.block);
                 let item = block.and_then(|block| block.items.get(attribute));
                 let span = item.map(|item| item.key).or(block.map(|block| block.header));
                 let line = span.and_then(|span| sources.position(span)).map_or(1, |at| at.line);
-                let value = item.and_then(|item| sources.text(item.value.span));
+                let value = item.and_then(|item| text_of(&sources, &item.value, live));
                 back.written.push(Written {
                     block: resource.block.clone(),
                     attribute: attribute.clone(),
                     file,
                     line,
-                    value: value.map(str::to_owned),
+                    value,
                 });
             }
             if text != *source.text {
@@ -274,6 +307,41 @@ impl<'a> Writer<'a> {
             }
         }
         back
+    }
+}
+
+/// Returns a written value as TOML: its own text if that is one value, else the same in line. A value of a
+/// table is written below a header or in dotted keys. Secrets are not shown.
+fn text_of(sources: &Sources, value: &SpecExpr, live: &Value) -> Option<String> {
+    let text = sources.text(value.span)?;
+    if !live.holds_sealed() && text.parse::<toml_edit::Value>().is_ok() {
+        return Some(text.to_owned());
+    }
+    in_line(sources, (value, &value.expr), live)
+}
+
+fn in_line(sources: &Sources, (of, expr): (&SpecExpr, &Expr), live: &Value) -> Option<String> {
+    match (&expr.kind, live) {
+        (Kind::Map(entries), Value::Map(lives)) => {
+            let entry = |(key, expr): &(Expr, Expr)| {
+                let key = literal_key(key)?;
+                let text = in_line(sources, (of, expr), or_null(lives.get(key)))?;
+                Some(format!("{} = {text}", written::key(key)))
+            };
+            let entries: Option<Vec<String>> = entries.iter().map(entry).collect();
+            Some(format!("{{ {} }}", entries?.join(", ")))
+        }
+        (_, live) if live.holds_sealed() => Some("\"(sensitive)\"".to_owned()),
+        (Kind::List(items), live) => {
+            let lives =
+                live.as_items().unwrap_or_default().iter().chain(std::iter::repeat(&Value::Null));
+            let item = |(expr, live)| in_line(sources, (of, expr), live);
+            let items: Option<Vec<String>> = items.iter().zip(lives).map(item).collect();
+            Some(format!("[{}]", items?.join(", ")))
+        }
+        (Kind::Literal(value), _) => written::value(value),
+        (Kind::Template(_), _) => Some(format!("\"{}\"", sources.text(of.span_of(expr.range))?)),
+        _ => sources.text(of.span_of(expr.range)).map(written::expression),
     }
 }
 
