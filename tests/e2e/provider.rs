@@ -157,6 +157,35 @@ fn a_written_descriptor_passes_the_suite_of_providers() {
     assert!(unknown.said().contains("did you mean `networkvolume`?"), "{}", unknown.said());
 }
 
+/// Without a server, or with a wrong key, nothing is tried; with a wrong address there is no provider at all.
+#[test]
+fn a_server_that_cannot_be_tried_is_told_of_once() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let mut project = described(&service, "PLUMB_SERVERLESS_REST_URL", "");
+    project.write("values.toml", VALUES);
+    let url = service.environment["PLUMB_SERVERLESS_REST_URL"].clone();
+    let test = |project: &Project, url: &str| {
+        let command = ["provider", "test", "acme.provider.toml", "--against", url];
+        let ran = project.run(&[&command[..], &["--values", "values.toml"]].concat()).expect(1);
+        assert!(!project.path("acme.objects.jsonl").exists(), "{}", ran.said());
+        ran.said()
+    };
+    let scheme = url.replace("http://", "");
+    assert!(test(&project, &scheme).contains("cannot be used"), "{}", test(&project, &scheme));
+    project.set("ACME_KEY", "wrong");
+    let refused = test(&project, &url);
+    assert!(refused.contains("the key is wrong or lacks a right"), "{refused}");
+    let away = test(&project, "http://127.0.0.1:9");
+    for said in [refused, away] {
+        assert!(
+            !said.contains("failed") && !said.contains("Kind") && !said.contains("Some("),
+            "{said}"
+        );
+        assert_eq!(said.matches("error:").count(), 1, "{said}");
+    }
+}
+
 #[test]
 fn what_a_killed_test_made_is_deleted_by_the_next_one() {
     let folder = data();
