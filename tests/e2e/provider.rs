@@ -117,6 +117,8 @@ fn providers_are_listed_and_shown() {
     assert!(shown.contains("  read    GET /zones/${name}?rrsets=false\n"), "{shown}");
     let by_name = project.run(&["provider", "show", "names"]).expect(0).stdout;
     assert!(by_name.contains("record_set: "), "{by_name}");
+    let of_spec = project.run(&["schema", "--type", "record_set"]).expect(1).said();
+    assert!(of_spec.contains("plumb provider show names --type record_set"), "{of_spec}");
     let unknown = project.run(&["provider", "show", "powerdns"]).expect(1).said();
     assert!(unknown.contains("did you mean `catalog:powerdns`?"), "{unknown}");
 }
