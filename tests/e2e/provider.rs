@@ -102,6 +102,17 @@ fn documents_and_descriptors_that_cannot_be_used_are_refused() {
     assert_eq!(checked, "The descriptor is valid: 1 type.\n");
     let wrong = project.run(&["provider", "check", "wrong.provider.toml"]).expect(1).said();
     assert!(wrong.contains("did you mean `name`?"), "{wrong}");
+
+    let written = std::fs::read_to_string(project.path("acme.provider.toml")).unwrap();
+    let foreign = written.replace("ACME_KEY", "MY_TOKEN").replace(", setting = \"url\"", "");
+    project.write("foreign.provider.toml", foreign);
+    let warned = project.run(&["provider", "check", "foreign.provider.toml"]).expect(0).said();
+    assert!(warned.contains("set PLUMB_ALLOWED_KEYS=MY_TOKEN"), "{warned}");
+    let block =
+        "[provider.acme]\nsource = \"./foreign.provider.toml\"\nurl = \"http://127.0.0.1:9\"\n";
+    project.write("plumb.toml", block);
+    let unknown = project.run(&["validate"]).expect(1).said();
+    assert!(unknown.contains("it has none"), "{unknown}");
 }
 
 #[test]
