@@ -661,6 +661,9 @@ fn report_unknown(
         let words = known.iter().copied().collect::<Vec<_>>().join(", ");
         diagnostics.push(unknown.at(setting.key).help(match nearest(key, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
+            None if known.is_empty() => {
+                "it has none: remove the key, or give the descriptor a `setting`".to_owned()
+            }
             None => format!("it has {words}"),
         }));
     }

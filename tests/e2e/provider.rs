@@ -102,6 +102,17 @@ fn documents_and_descriptors_that_cannot_be_used_are_refused() {
     assert_eq!(checked, "The descriptor is valid: 1 type.\n");
     let wrong = project.run(&["provider", "check", "wrong.provider.toml"]).expect(1).said();
     assert!(wrong.contains("did you mean `name`?"), "{wrong}");
+
+    let written = std::fs::read_to_string(project.path("acme.provider.toml")).unwrap();
+    let foreign = written.replace("ACME_KEY", "MY_TOKEN").replace(", setting = \"url\"", "");
+    project.write("foreign.provider.toml", foreign);
+    let warned = project.run(&["provider", "check", "foreign.provider.toml"]).expect(0).said();
+    assert!(warned.contains("set PLUMB_ALLOWED_KEYS=MY_TOKEN"), "{warned}");
+    let block =
+        "[provider.acme]\nsource = \"./foreign.provider.toml\"\nurl = \"http://127.0.0.1:9\"\n";
+    project.write("plumb.toml", block);
+    let unknown = project.run(&["validate"]).expect(1).said();
+    assert!(unknown.contains("it has none"), "{unknown}");
 }
 
 #[test]
@@ -117,6 +128,8 @@ fn providers_are_listed_and_shown() {
     assert!(shown.contains("  read    GET /zones/${name}?rrsets=false\n"), "{shown}");
     let by_name = project.run(&["provider", "show", "names"]).expect(0).stdout;
     assert!(by_name.contains("record_set: "), "{by_name}");
+    let of_spec = project.run(&["schema", "--type", "record_set"]).expect(1).said();
+    assert!(of_spec.contains("plumb provider show names --type record_set"), "{of_spec}");
     let unknown = project.run(&["provider", "show", "powerdns"]).expect(1).said();
     assert!(unknown.contains("did you mean `catalog:powerdns`?"), "{unknown}");
 }
@@ -155,6 +168,35 @@ fn a_written_descriptor_passes_the_suite_of_providers() {
     assert!(!project.path("acme.objects.jsonl").exists(), "a refusal leaves nothing");
     let unknown = project.run(&[&test[..], &["--type", "networkvolumes"]].concat()).expect(1);
     assert!(unknown.said().contains("did you mean `networkvolume`?"), "{}", unknown.said());
+}
+
+/// Without a server, or with a wrong key, nothing is tried; with a wrong address there is no provider at all.
+#[test]
+fn a_server_that_cannot_be_tried_is_told_of_once() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let mut project = described(&service, "PLUMB_SERVERLESS_REST_URL", "");
+    project.write("values.toml", VALUES);
+    let url = service.environment["PLUMB_SERVERLESS_REST_URL"].clone();
+    let test = |project: &Project, url: &str| {
+        let command = ["provider", "test", "acme.provider.toml", "--against", url];
+        let ran = project.run(&[&command[..], &["--values", "values.toml"]].concat()).expect(1);
+        assert!(!project.path("acme.objects.jsonl").exists(), "{}", ran.said());
+        ran.said()
+    };
+    let scheme = url.replace("http://", "");
+    assert!(test(&project, &scheme).contains("cannot be used"), "{}", test(&project, &scheme));
+    project.set("ACME_KEY", "wrong");
+    let refused = test(&project, &url);
+    assert!(refused.contains("the key is wrong or lacks a right"), "{refused}");
+    let away = test(&project, "http://127.0.0.1:9");
+    for said in [refused, away] {
+        assert!(
+            !said.contains("failed") && !said.contains("Kind") && !said.contains("Some("),
+            "{said}"
+        );
+        assert_eq!(said.matches("error:").count(), 1, "{said}");
+    }
 }
 
 #[test]

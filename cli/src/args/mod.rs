@@ -199,7 +199,7 @@ pub(crate) enum Command {
     Lsp,
     /// Describe the resource types
     #[command(
-        after_help = "Examples:\n  plumb schema\n  plumb schema --type value\n  plumb schema --spec > plumb.schema.json\n\nWith --spec, prints a JSON Schema of the spec, with the types of the providers that the spec declares, too. A first line `#:schema ./plumb.schema.json` in plumb.toml tells editors where it is."
+        after_help = "Examples:\n  plumb schema\n  plumb schema --type value\n  plumb schema --spec > plumb.schema.json\n\nKnows the types that come with Plumb; `plumb provider show NAME` describes those of other providers. With --spec, prints a JSON Schema of the spec, with the types of the providers that the spec declares, too. A first line `#:schema ./plumb.schema.json` in plumb.toml tells editors where it is."
     )]
     Schema(Schema),
     /// Print a completion script
@@ -230,7 +230,7 @@ pub(crate) struct Fmt {
 /// `plumb schema`.
 #[derive(Debug, Args)]
 pub(crate) struct Schema {
-    /// One resource type; without one, all are listed
+    /// One resource type; without one, all are listed that come with Plumb
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) ty: Option<String>,
     /// The JSON Schema of the spec, for editors

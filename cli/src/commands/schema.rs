@@ -8,7 +8,8 @@ use editor::spec_schema::{Described, spec_schema};
 use editor::words;
 use engine::diagnostics::nearest;
 use engine::expression::Expr;
-use engine::schema::{Attribute, OnChange, Price, TypeSchema};
+use engine::schema::{Attribute, OnChange, Price, ProviderSchema, TypeSchema};
+use engine::shell;
 use render::json;
 use serde_json::json;
 
@@ -38,6 +39,7 @@ pub(crate) fn run(base: &Path, args: &Schema, output: &Output) -> Result<Status,
     let Some(found) = types().find(|ty| *ty.name == **wanted) else {
         let error = CommandError::new(format!("there is no resource type `{wanted}`"));
         return Err(match nearest(wanted, types().map(|ty| &*ty.name)) {
+            _ if let Some(help) = of_spec(base, wanted) => error.help(help),
             Some(near) => error.help(format!("did you mean `{near}`?")),
             None => error.help("`plumb schema` lists the resource types"),
         });
@@ -48,6 +50,15 @@ pub(crate) fn run(base: &Path, args: &Schema, output: &Output) -> Result<Status,
         type_text(found)
     });
     Ok(Status::Done)
+}
+
+/// Returns the advice for a type of a provider that the spec declares; `None` if no such provider has it.
+fn of_spec(base: &Path, wanted: &str) -> Option<String> {
+    let all = described(&Folder::new(base, None).ok()?, base).ok()?;
+    let has = |provider: &ProviderSchema| provider.types.contains_key(wanted);
+    let (name, _) = all.providers.iter().find(|(_, provider)| has(provider))?;
+    let (name, wanted) = (shell::quoted(name), shell::quoted(wanted));
+    Some(format!("the spec declares its provider: `plumb provider show {name} --type {wanted}`"))
 }
 
 /// Returns the providers that come with Plumb, and those that the spec of the folder declares, if there is

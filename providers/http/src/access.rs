@@ -88,7 +88,11 @@ impl Access {
 }
 
 /// Returns an error for each address and key that is not set. Calls cannot be made without them.
-pub(crate) fn missing(descriptor: &Descriptor, access: &Access) -> Diagnostics {
+pub(crate) fn missing(
+    descriptor: &Descriptor,
+    access: &Access,
+    settings: &Settings<'_>,
+) -> Diagnostics {
     let mut diagnostics = Diagnostics::new();
     for (name, api) in &descriptor.apis {
         if !access.addresses.contains_key(name) {
@@ -108,7 +112,12 @@ pub(crate) fn missing(descriptor: &Descriptor, access: &Access) -> Diagnostics {
     for (name, key) in descriptor.keys.iter().filter(|(name, _)| used.contains(name)) {
         if !access.keys.contains_key(name) && !access.asked.contains_key(name) {
             let what = format!("there is no {name} for the provider {}", descriptor.name);
-            diagnostics.push(Diagnostic::error(what).help(hint(&key.source)));
+            let foreign = trust::foreign_source(&descriptor.name, &key.source, settings)
+                .filter(|_| key.source.setting.is_none());
+            diagnostics.push(match foreign {
+                Some(foreign) => foreign,
+                None => Diagnostic::error(what).help(hint(&key.source)),
+            });
         }
     }
     diagnostics

@@ -53,7 +53,7 @@ impl HttpProvider {
         let service = service(&access, settings.at_home, &in_paths);
         Ok(Self {
             types: Types::new(descriptor.clone(), descriptor.schema_at(&access.addresses)),
-            missing: missing(&descriptor, &access),
+            missing: missing(&descriptor, &access, settings),
             caller: Caller::new(&descriptor, access, settings),
             account,
             service,

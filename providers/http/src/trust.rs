@@ -6,12 +6,12 @@
 //! that someone else wrote, such as the title of a commit, or another user's secret.
 
 use engine::address::Name;
-use engine::diagnostics::Diagnostic;
+use engine::diagnostics::{Diagnostic, Diagnostics, Severity};
 use engine::hosts;
 use provider_port::{Error, Kind};
 use url::Url;
 
-use crate::descriptor::model::Source;
+use crate::descriptor::model::{Descriptor, Source};
 use crate::settings::{Origin, Settings};
 
 /// Returns true if a secret may go to an address. It may go to this machine and to hosts that the user
@@ -88,6 +88,27 @@ pub(crate) fn foreign_key(provider: &Name, variable: &str) -> Diagnostic {
              only from variables whose names begin with {own}_, and from those that you allow."
         ))
         .help(format!("name a variable such as {own}_KEY, or set PLUMB_ALLOWED_KEYS={variable}"))
+}
+
+/// Returns the error about a variable that a provider does not read its key from; none if it may.
+pub(crate) fn foreign_source(
+    provider: &Name,
+    source: &Source,
+    settings: &Settings<'_>,
+) -> Option<Diagnostic> {
+    let variable = source.env.as_deref()?;
+    (!may_read_key(provider, variable, settings)).then(|| foreign_key(provider, variable))
+}
+
+impl Descriptor {
+    /// Returns a warning for each variable that the descriptor names for a key or a certificate, and that is
+    /// not read with these settings, set or not.
+    pub fn foreign_keys(&self, settings: &Settings<'_>) -> Diagnostics {
+        let keys = self.keys.values().map(|key| &key.source);
+        let sources = keys.chain(self.certificates.sources());
+        let foreign = sources.filter_map(|source| foreign_source(&self.name, source, settings));
+        foreign.map(|it| Diagnostic { severity: Severity::Warning, ..it }).collect()
+    }
 }
 
 /// Returns the error about a secret that is not sent, because the address is not trusted.

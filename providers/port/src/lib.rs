@@ -221,6 +221,19 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Returns the kind in words for people.
+    pub fn words(&self) -> &'static str {
+        match self {
+            Self::NotFound => "not found",
+            Self::Rejected => "rejected",
+            Self::Throttled => "throttled",
+            Self::NotSent => "not sent",
+            Self::InDoubt => "in doubt",
+            Self::Unauthenticated => "the key is refused",
+            Self::StillWaiting => "still waiting",
+        }
+    }
+
     /// Returns true if a create that failed in this way made nothing.
     pub fn made_nothing(&self) -> bool {
         matches!(

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::address::Name;
+use engine::expression::Root;
+use engine::expression::visit::roots;
 use engine::schema::{Attribute, Constraint, OnChange, Presence, SeenIn, TypeSchema};
 use engine::types::Type;
 use engine::value::{Attributes, Value};
@@ -61,6 +63,33 @@ impl Sample {
             }
         }
         Ok(all)
+    }
+
+    /// Returns the attributes of a second object, with another name than the first. A name that is derived
+    /// differs by the last text in it that is not of a list, and does not repeat a parent's.
+    pub fn another(&self, made: &Made, object: &Attributes) -> Result<Attributes, String> {
+        let mut wanted = self.create(made)?;
+        let name = self.schema.name_attribute.as_ref();
+        let derived = name.and_then(|name| self.schema.attributes.get(name)?.derived.as_ref());
+        let mut parts: Vec<&Name> = name.into_iter().collect();
+        if let Some(derived) = derived {
+            parts.clear();
+            roots(derived, &mut |root, _| {
+                if let Root::Named(part) = root {
+                    parts.push(part);
+                }
+            });
+        }
+        parts.retain(|part| wanted.contains_key(*part) && !self.repeated.contains_key(*part));
+        let is_listed = |part: &&Name| self.schema.attributes[*part].constraint.one_of.is_some();
+        let (listed, free): (Vec<_>, Vec<_>) = parts.into_iter().partition(is_listed);
+        let mut others =
+            free.into_iter().rev().chain(listed).filter_map(|part| {
+                Some((part, object.get(part).map(|own| self.other(part, own))?))
+            });
+        let Some((part, other)) = others.next() else { return Ok(wanted) };
+        wanted.insert(part.clone(), other.ok_or("no other name is known")?);
+        Ok(wanted)
     }
 
     /// Returns one attribute with another value than the object has; empty if no attribute can be changed.
@@ -246,6 +275,7 @@ fn of_made(made: &Made, ty: &str, attribute: &str) -> Result<Value, String> {
 
 #[cfg(test)]
 mod tests {
+    use engine::expression::parse::{Dialect, template};
     use engine::schema::OneOf;
 
     use super::*;
@@ -289,37 +319,79 @@ mod tests {
         assert!(value(&Type::Any, &Constraint::default(), "plumb").is_none());
     }
 
+    fn sample(attributes: BTreeMap<Name, Attribute>, name_attribute: Option<&str>) -> Sample {
+        let schema = TypeSchema {
+            name: "thing".into(),
+            description: String::new(),
+            attributes,
+            create: Vec::new(),
+            update: Vec::new(),
+            delete: Vec::new(),
+            identity: engine::schema::Identity::Ask,
+            replace: engine::schema::ReplaceOrder::DeleteFirst,
+            unique_name: false,
+            name_attribute: name_attribute.map(Name::from),
+            delete_effect: None,
+            price: None,
+            rules: Vec::new(),
+            remote: true,
+            data_only: false,
+            singleton: None,
+        };
+        Sample {
+            schema: schema.into(),
+            given: Attributes::new(),
+            changed: Attributes::new(),
+            repeated: BTreeMap::new(),
+            mark: "x".to_owned(),
+        }
+    }
+
+    /// Two members of one project differ by their address, not by the project, nor by a role of a list.
+    #[test]
+    fn a_second_object_has_another_name() {
+        let attribute = |change: &dyn Fn(&mut Attribute)| {
+            let mut attribute = Attribute::new(Type::String);
+            change(&mut attribute);
+            attribute
+        };
+        let form = template("${project}|${email}|${role}", Dialect::Names).unwrap();
+        let required = |own: &mut Attribute| own.presence = Presence::Required;
+        let attributes: BTreeMap<Name, Attribute> = BTreeMap::from([
+            ("email".into(), attribute(&required)),
+            ("project".into(), attribute(&required)),
+            ("role".into(), {
+                let mut role = attribute(&required);
+                role.constraint = constraint("one_of=viewer,owner");
+                role
+            }),
+            ("full".into(), {
+                attribute(&|own: &mut Attribute| {
+                    own.presence = Presence::Computed;
+                    own.derived = Some(form.clone());
+                })
+            }),
+        ]);
+        let given = ["email", "project", "role"].map(|name| (name.into(), Value::string("viewer")));
+        let given = Attributes::from(given);
+        for (name, expected) in [
+            ("full", r#"{"email": "viewer2", "project": "viewer", "role": "viewer"}"#),
+            ("role", r#"{"email": "viewer", "project": "viewer", "role": "owner"}"#),
+        ] {
+            let sample = Sample { given: given.clone(), ..sample(attributes.clone(), Some(name)) };
+            let another = sample.another(&Made::new(), &given).unwrap();
+            assert_eq!(format!("{another:?}"), expected, "{name}");
+        }
+    }
+
     #[test]
     fn items_of_a_list_are_in_no_order() {
         let items = |ty: &str, bounds: &str, given: Option<Value>| {
             let mut attribute = Attribute::new(ty.parse().unwrap());
             attribute.constraint = constraint(bounds);
-            let schema = TypeSchema {
-                name: "thing".into(),
-                description: String::new(),
-                attributes: BTreeMap::from([("list".into(), attribute)]),
-                create: Vec::new(),
-                update: Vec::new(),
-                delete: Vec::new(),
-                identity: engine::schema::Identity::Ask,
-                replace: engine::schema::ReplaceOrder::DeleteFirst,
-                unique_name: false,
-                name_attribute: None,
-                delete_effect: None,
-                price: None,
-                rules: Vec::new(),
-                remote: true,
-                data_only: false,
-                singleton: None,
-            };
             let given = given.map(|value| ("list".into(), value)).into_iter().collect();
-            let sample = Sample {
-                schema: schema.into(),
-                given,
-                changed: Attributes::new(),
-                repeated: BTreeMap::new(),
-                mark: "x".to_owned(),
-            };
+            let attributes = BTreeMap::from([("list".into(), attribute)]);
+            let sample = Sample { given, ..sample(attributes, None) };
             sample.items("list").map(|items| format!("{items:?}"))
         };
         let some = |text: &str| Some(text.to_owned());

@@ -80,7 +80,12 @@ impl Ledger {
         let mut text = String::new();
         (&mut file).take(BYTES_MAX).read_to_string(&mut text).map_err(fail)?;
         let lines = read(&text);
-        if let Some(other) = lines.iter().find_map(|line| match line {
+        let left = leftovers(&lines);
+        if left.is_empty() {
+            // An earlier run at another address, which may not even be one, left nothing there.
+            file.set_len(0).map_err(fail)?;
+            text.clear();
+        } else if let Some(other) = lines.iter().find_map(|line| match line {
             Line::Against { url: other } if other != url => Some(other),
             _ => None,
         }) {
@@ -96,7 +101,7 @@ impl Ledger {
         }
         let ledger = Self { path, file: Mutex::new(file), names };
         ledger.write(&Line::Against { url: url.to_owned() }).map_err(CommandError::new)?;
-        Ok((ledger, leftovers(&lines)))
+        Ok((ledger, left))
     }
 
     /// Records that a leftover is gone.
@@ -203,6 +208,22 @@ mod tests {
             Leftover::Possible { ty, names } => format!("{ty} named {names:?}"),
         };
         leftovers(&read(text)).iter().map(words).collect()
+    }
+
+    /// An address is kept for what is left there; a run that made nothing keeps none.
+    #[test]
+    fn only_what_is_left_holds_an_address() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |url: &str| Ledger::open(folder.path(), "acme", url, Vec::new());
+        drop(open("127.0.0.1:9").unwrap());
+        let (ledger, left) = open("http://127.0.0.1:9").unwrap();
+        assert!(left.is_empty());
+        let nonce = Nonce::from_random([1; 16]);
+        ledger.intends(&"zone".into(), &nonce, &Attributes::new()).unwrap();
+        drop(ledger);
+        let error = open("http://127.0.0.1:8").err().unwrap();
+        assert!(error.message.contains("are left at http://127.0.0.1:9"), "{}", error.message);
+        assert_eq!(open("http://127.0.0.1:9").unwrap().1.len(), 1);
     }
 
     #[test]

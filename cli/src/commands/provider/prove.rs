@@ -19,7 +19,7 @@ use provider_port::sample::Sample;
 use render::safe;
 
 use super::ledger::Ledger;
-use super::trial::{clean, configured, samples, seed};
+use super::trial::{clean, configured, reach, samples, seed};
 use super::{descriptor_file, sample_values};
 use crate::args::Trial;
 use crate::error::{CommandError, Status};
@@ -69,10 +69,12 @@ pub(super) fn run(base: &Path, args: &Trial, output: &Output) -> Result<Status, 
     let names = samples.iter().filter_map(|sample| {
         Some((sample.schema.name.clone(), sample.schema.name_attribute.clone()?))
     });
-    let (ledger, left) = Ledger::open(base, descriptor.name(), &args.against, names.collect())?;
+    let (name, names) = (descriptor.name().clone(), names.collect());
     let recorder = Recorder::new(Timing::default());
     let provider = configured(descriptor, &args.against, Some(recorder.network()))?;
-    let (proof, cleaned) = runtime::wait_for(async {
+    let (ledger, proof, cleaned) = runtime::wait_for(async {
+        reach(&provider, &samples).await?;
+        let (ledger, left) = Ledger::open(base, &name, &args.against, names)?;
         clean(&provider, &ledger, left, Some(output)).await?;
         let mut proof = Proof::new(text.clone(), args, &ledger, recorder);
         if !args.clean {
@@ -81,8 +83,9 @@ pub(super) fn run(base: &Path, args: &Trial, output: &Output) -> Result<Status, 
             }
             proof.conclude();
         }
+        let proof = proof.done();
         let cleaned = clean(&provider, &ledger, ledger.left()?, None).await;
-        Ok((proof.done(), cleaned))
+        Ok((ledger, proof, cleaned))
     })?;
     let Done { text: settled, findings, facts } = proof;
     output.data(&table(&findings, &facts));

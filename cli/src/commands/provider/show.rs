@@ -101,11 +101,12 @@ fn described(descriptor: Descriptor) -> Shown {
 fn calls(descriptor: &Descriptor, ty: &str) -> String {
     let Some(outline) = descriptor.outline(ty) else { return String::new() };
     let mut text = String::from("\nCalls:\n");
+    let width = outline.calls.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max(6);
     for (name, call) in &outline.calls {
-        let _ = writeln!(text, "  {name:6}  {call}");
+        let _ = writeln!(text, "  {name:width$}  {call}");
     }
     if let Some(parent) = &outline.parent {
-        let _ = writeln!(text, "  parent  {parent}");
+        let _ = writeln!(text, "  {:width$}  {parent}", "parent");
     }
     text
 }

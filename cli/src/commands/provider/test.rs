@@ -11,7 +11,7 @@ use render::safe;
 use serde_json::json;
 
 use super::ledger::Ledger;
-use super::trial::{clean, configured, samples, seed};
+use super::trial::{clean, configured, reach, samples, seed};
 use super::{descriptor_file, sample_values};
 use crate::args::{ProviderTest, Trial};
 use crate::error::{CommandError, Status};
@@ -36,19 +36,22 @@ pub(super) fn run(
         Some((sample.schema.name.clone(), sample.schema.name_attribute.clone()?))
     });
     let names = names.collect();
-    let (ledger, left) = Ledger::open(base, descriptor.name(), &args.against, names)?;
+    let name = descriptor.name().clone();
     let provider = configured(descriptor, &args.against, None)?;
-    let (outcomes, cleaned) = runtime::wait_for(async {
+    let (ledger, outcomes, cleaned) = runtime::wait_for(async {
+        reach(&provider, &samples).await?;
+        let (ledger, left) = Ledger::open(base, &name, &args.against, names)?;
         clean(&provider, &ledger, left, Some(output)).await?;
         if args.clean {
-            return Ok((Vec::new(), Ok(())));
+            return Ok((ledger, Vec::new(), Ok(())));
         }
         let mut suite = Suite::new(&provider).witness(&ledger, seed());
         for sample in samples {
             suite = suite.with(sample.fixture());
         }
         let outcomes = check(&suite).await;
-        Ok((outcomes, clean(&provider, &ledger, ledger.left()?, Some(output)).await))
+        let cleaned = clean(&provider, &ledger, ledger.left()?, Some(output)).await;
+        Ok((ledger, outcomes, cleaned))
     })?;
     if args.clean {
         ledger.finish()?;

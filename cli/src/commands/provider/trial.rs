@@ -8,9 +8,9 @@ use engine::address::Name;
 use engine::diagnostics::nearest;
 use engine::schema::TypeSchema;
 use provider_http::{Descriptor, HttpProvider, Network, Settings};
-use provider_port::Provider as _;
 use provider_port::conformance::clean_up;
 use provider_port::sample::Sample;
+use provider_port::{Kind, Provider as _};
 use render::safe;
 
 use super::ledger::{Ledger, Leftover};
@@ -49,6 +49,20 @@ pub(super) fn configured(
         return Err(first(provider.missing()));
     }
     Ok(provider)
+}
+
+/// Lists the first type, before anything is made: a server that is not there, or refuses the key, would let
+/// each check fail for this reason.
+pub(super) async fn reach(provider: &HttpProvider, samples: &[Sample]) -> Result<(), CommandError> {
+    let first = samples.iter().find(|sample| sample.schema.remote);
+    let Some(first) = first else { return Ok(()) };
+    match provider.list(&first.schema.name).await {
+        Err(error) if matches!(error.kind, Kind::NotSent | Kind::Unauthenticated) => {
+            let words = CommandError::new(safe::capped(&error.to_string(), 600));
+            Err(error.help.into_iter().fold(words, CommandError::help))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the samples of all manageable types, or of the wanted ones. Parents come before their children.

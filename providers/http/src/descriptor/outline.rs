@@ -50,19 +50,17 @@ fn calls(model: &TypeModel) -> Vec<(&'static str, String)> {
     let lists = model.list.iter().map(|list| ("list", &list.call));
     let reads = model.read.iter().map(|read| ("read", &read.call));
     let finds = model.find.iter().map(|find| ("find", &find.call));
-    let create = of_programs("create", &model.create);
-    let update = of_programs("update", &model.update);
-    let delete = of_programs("delete", &model.delete);
+    let create = of_programs(&model.create);
+    let update = of_programs(&model.update);
+    let delete = of_programs(&model.delete);
     let all = lists.chain(reads).chain(finds).chain(create).chain(update).chain(delete);
     all.map(|(name, call)| (name, words(call))).collect()
 }
 
-fn of_programs<'a>(
-    name: &'static str,
-    programs: &'a [ProgramModel],
-) -> impl Iterator<Item = (&'static str, &'a CallModel)> {
+/// Returns the calls of all phases, each with the name of its phase, such as `activate`.
+fn of_programs(programs: &[ProgramModel]) -> impl Iterator<Item = (&'static str, &CallModel)> {
     let phases = programs.iter().flat_map(|program| &program.phases);
-    phases.filter_map(move |phase| Some((name, phase.call.as_ref()?)))
+    phases.filter_map(|phase| Some((phase.operation.word(), phase.call.as_ref()?)))
 }
 
 fn words(call: &CallModel) -> String {
@@ -129,5 +127,8 @@ mod tests {
             ]
         );
         assert_eq!(descriptor.outline("none"), None);
+        let github = crate::load(crate::catalog("github").unwrap(), FileId(0)).0.unwrap();
+        let team = github.outline("team").unwrap();
+        assert!(team.calls.iter().any(|(name, _)| *name == "activate"), "{:?}", team.calls);
     }
 }

@@ -193,6 +193,28 @@ fn a_descriptor_beside_the_spec_has_its_key_from_its_own_variables() {
     assert!(refused(None, false).is_none(), "what comes with Plumb names its own");
 }
 
+/// A variable that is not read is told of before anyone sets it.
+#[test]
+fn a_key_that_is_not_read_is_told_of_before_it_is_set() {
+    let text = REST.replace("ACME_KEY", "MY_TOKEN");
+    let said = |text: &str, allowed: &'static str, stranger: bool| {
+        let environment =
+            move |name: &str| (name == "PLUMB_ALLOWED_KEYS").then(|| allowed.to_owned());
+        let settings = Settings::new(&environment).beside_spec(stranger);
+        let warned = descriptor(text).foreign_keys(&settings);
+        assert!(!warned.has_errors());
+        let provider = HttpProvider::configure(descriptor(text), &settings).unwrap();
+        let summaries = |all: &Diagnostics| all.iter().map(|it| it.summary.clone()).collect();
+        [summaries(&warned), summaries(provider.missing())].map(|all: Vec<_>| all.join(", "))
+    };
+    let foreign = "the key of the provider acme is not read from MY_TOKEN";
+    let missing = "there is no key for the provider acme";
+    assert_eq!(said(&text, "", true), [foreign, foreign]);
+    assert_eq!(said(&text, "MY_TOKEN", true), ["", missing]);
+    assert_eq!(said(&text, "", false), ["", missing]);
+    assert_eq!(said(REST, "", true), ["", missing]);
+}
+
 /// A provider without a key sends no secrets to hosts that only a spec names.
 #[tokio::test]
 async fn secrets_do_not_go_to_hosts_that_only_a_spec_names() {

@@ -99,8 +99,9 @@ pub(super) async fn program(
         ProgramKind::Update => Judged { attributes: desired, old: Some(live) },
         ProgramKind::Delete => Judged { attributes: live, old: Some(live) },
     };
-    let index = choose(programs, &judged)
-        .ok_or_else(|| format!("{:?} of {} has no program that applies", step.kind, schema.name))?;
+    let index = choose(programs, &judged).ok_or_else(|| {
+        format!("{} of {} has no program that applies", of_phase(step.kind, 0, 1), schema.name)
+    })?;
     let phases = programs[index].phases.len();
     let mut object: Option<Object> = None;
     for phase in 0..phases {
@@ -124,12 +125,7 @@ pub(super) async fn program(
             suite.witness.refused(&schema.name)?;
         }
         let reply = reply.map_err(|error| Trouble {
-            words: complaint(
-                suite,
-                &format!("{:?} phase {phase}", step.kind),
-                &schema.name,
-                &error,
-            ),
+            words: complaint(suite, &of_phase(step.kind, phase, phases), &schema.name, &error),
             is_refusal: error.kind == Kind::Rejected,
         })?;
         let known = object.take();
@@ -274,7 +270,9 @@ pub(super) async fn end(
     }
     match suite.provider.read(&schema.name, &object.id).await {
         Err(error) if error.kind == Kind::NotFound => safe(suite, &error)?,
-        other => return Err(format!("read of a deleted {} gave {other:?}", schema.name)),
+        other => {
+            return Err(other_end(suite, &format!("read of a deleted {}", schema.name), other));
+        }
     }
     let listed = suite.provider.list(&schema.name).await;
     let listed = listed.map_err(|error| complaint(suite, "list", &schema.name, &error))?;
@@ -331,7 +329,7 @@ async fn again(
     };
     match suite.provider.perform(&call).await {
         Err(error) if error.kind == Kind::NotFound => safe(suite, &error),
-        other => Err(format!("a second delete of {} gave {other:?}", schema.name)),
+        other => Err(other_end(suite, &format!("a second delete of {}", schema.name), other)),
     }
 }
 
@@ -348,12 +346,14 @@ pub(super) async fn refusals(
     let unknown = ObjectId(format!("{above}nobody-has-this-id").into());
     match suite.provider.read(&schema.name, &unknown).await {
         Err(error) if error.kind == Kind::NotFound => safe(suite, &error)?,
-        other => return Err(format!("read of an unknown {} gave {other:?}", schema.name)),
+        other => {
+            return Err(other_end(suite, &format!("read of an unknown {}", schema.name), other));
+        }
     }
     let Some(stranger) = suite.wrong_key else { return Ok(()) };
     match stranger.list(&schema.name).await {
         Err(error) if error.kind == Kind::Unauthenticated => safe(suite, &error),
-        other => Err(format!("list of {} with a wrong key gave {other:?}", schema.name)),
+        other => Err(other_end(suite, &format!("list of {} with a wrong key", schema.name), other)),
     }
 }
 
@@ -443,9 +443,28 @@ pub(super) fn merge(known: &Object, new: &Object) -> Object {
 
 fn complaint(suite: &Suite<'_>, call: &str, ty: &str, error: &Error) -> String {
     match safe(suite, error) {
-        Ok(()) => format!("{call} of {ty} failed: {error} ({:?})", error.kind),
+        Ok(()) => format!("{call} of {ty} failed: {error} ({})", error.kind.words()),
         Err(leak) => leak,
     }
+}
+
+/// Returns the complaint about a call that did not fail in the way that it should have.
+fn other_end<T>(suite: &Suite<'_>, call: &str, end: Result<T, Error>) -> String {
+    let Err(error) = end else { return format!("{call} did not fail") };
+    match safe(suite, &error) {
+        Ok(()) => format!("{call} failed otherwise: {error} ({})", error.kind.words()),
+        Err(leak) => leak,
+    }
+}
+
+/// Returns the name of a phase, such as `phase 2 of create`; of a single phase, that of its program.
+fn of_phase(kind: ProgramKind, phase: usize, phases: usize) -> String {
+    let word = match kind {
+        ProgramKind::Create => "create",
+        ProgramKind::Update => "update",
+        ProgramKind::Delete => "delete",
+    };
+    if phases > 1 { format!("phase {} of {word}", phase + 1) } else { word.to_owned() }
 }
 
 /// Checks that no text of an error contains a secret.
@@ -454,5 +473,16 @@ fn safe(suite: &Suite<'_>, error: &Error) -> Result<(), String> {
     match suite.secrets.iter().find(|secret| texts.contains(secret.as_str())) {
         Some(_) => Err("an error shows a secret".to_owned()),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complaints_are_words() {
+        assert_eq!(of_phase(ProgramKind::Create, 0, 1), "create");
+        assert_eq!(of_phase(ProgramKind::Update, 1, 2), "phase 2 of update");
     }
 }

@@ -79,7 +79,7 @@ impl Proof<'_> {
             let changes = Attributes::from([(name.into(), list)]);
             changed(suite, &schema.name, object, &changes).await?
         } else {
-            let mut wanted = self.another(sample, object)?;
+            let mut wanted = sample.another(&self.made, &object.attributes)?;
             wanted.insert(name.into(), list);
             self.creates += 1;
             let attempt = make(suite, &schema.name, self.creates, wanted).await?;
@@ -93,18 +93,6 @@ impl Proof<'_> {
             Some(Value::List(shown)) => Ok(Some(shown.to_vec())),
             _ => Err("no answer shows it".to_owned()),
         }
-    }
-
-    /// Returns the attributes of a second object, with another name than the first.
-    pub(super) fn another(&self, sample: &Sample, object: &Object) -> Result<Attributes, String> {
-        let mut wanted = sample.create(&self.made)?;
-        if let Some(name) = &sample.schema.name_attribute
-            && let Some(own) = object.attributes.get(name).filter(|_| wanted.contains_key(name))
-        {
-            let other = sample.other(name, own).ok_or("no other name is known")?;
-            wanted.insert(name.clone(), other);
-        }
-        Ok(wanted)
     }
 }
 

@@ -76,7 +76,7 @@ impl Proof<'_> {
         }
         self.refused(sample, "a read of what is not there");
         let Some((name, value)) = sample.misfit() else { return };
-        let Ok(mut wanted) = self.another(sample, object) else { return };
+        let Ok(mut wanted) = sample.another(&self.made, &object.attributes) else { return };
         wanted.insert(name.clone(), value);
         self.creates += 1;
         let what = format!("a value that is not allowed of `{name}`");
