@@ -80,7 +80,7 @@ async fn dashboards_of_grafana() {
     .await;
     let provider = provider(GRAFANA, &server);
     let read = provider.read("dashboard", &ObjectId("d1".into())).await.unwrap();
-    insta::assert_snapshot!(format!("{:?}", read.attributes), @"");
+    insta::assert_snapshot!(format!("{:?}", read.attributes), @r#"{"panels": [{"id": 1}], "title": "Load", "uid": "d1", "version": 3}"#);
     let wanted = json!({"uid": "d1", "title": "Load", "folder": "f1", "panels": []});
     Step::update("dashboard", "d1", wanted).perform(&provider).await.unwrap();
     let requests = server.requests();
