@@ -29,6 +29,7 @@ run)
         case $1 in
         --rm|--init) shift ;;
         --entrypoint) entrypoint=$2; shift 2 ;;
+        --env) case $2 in *=*) export "$2" ;; esac; shift 2 ;;
         --*) shift 2 ;;
         *) break ;;
         esac
