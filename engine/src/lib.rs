@@ -23,6 +23,7 @@ pub mod hosts;
 pub mod journal;
 pub mod plan;
 pub mod schema;
+mod secret_words;
 pub mod shell;
 pub mod sorted;
 pub mod state;

@@ -205,6 +205,8 @@ pub struct Attribute {
     pub follows: Option<Name>,
     /// The type whose objects the API does not delete while this attribute has their id.
     pub holds: Option<Name>,
+    /// The type of the parent whose id the attribute has; none if it has no parent's id.
+    pub parent: Option<Name>,
     /// Other words for null: if an API gets one of them, it shows null, as with "" for an id.
     pub nulls: Vec<Value>,
     /// The form in which texts of the attribute are compared; none if they are compared as they are.
@@ -238,6 +240,7 @@ impl Attribute {
             derived: None,
             follows: None,
             holds: None,
+            parent: None,
             nulls: Vec::new(),
             form: None,
             constraint: Constraint::default(),

@@ -6,11 +6,11 @@ use super::model::{AdoptedVariable, Content, Found, Place, Surroundings, Text};
 use super::names::Names;
 use super::notes;
 use super::references::{self, Links};
-use super::secrets::is_secret_name;
 use crate::address::{Address, Block, Name};
 use crate::config::written;
 use crate::constraint::violations;
 use crate::schema::{Attribute, Presence, TypeSchema};
+use crate::secret_words::{holds_secret, is_secret_entry};
 use crate::state::ObjectId;
 use crate::value::Value;
 
@@ -81,7 +81,9 @@ impl Writer<'_, '_> {
         if !is_required && self.is_implied(attribute, live) {
             return;
         }
-        if attribute.sensitive {
+        // Of a map, only the secret entries are variables.
+        let is_secret = !matches!(live, Value::Map(_)) && holds_secret(live);
+        if attribute.sensitive || is_secret {
             let reference = self.variable(&[name], (Some(live), true), attribute.ty.to_string());
             self.content.attributes.insert(name.clone(), Text::Plain(reference));
             return;
@@ -182,10 +184,9 @@ impl Writer<'_, '_> {
             Value::Map(entries) => {
                 let mut texts = Vec::new();
                 for (key, value) in entries.iter().filter(|(_, value)| !value.is_null()) {
-                    let is_secret =
-                        value.as_str().is_some_and(|text| !text.is_empty()) && is_secret_name(key);
-                    let text = if is_secret {
-                        self.variable(&[name, key], (Some(value), true), "string".to_owned())
+                    let text = if is_secret_entry(key, value) {
+                        let ty = if value.as_str().is_some() { "string" } else { "any" };
+                        self.variable(&[name, key], (Some(value), true), ty.to_owned())
                     } else {
                         written::value(value)?
                     };

@@ -52,7 +52,8 @@ fn classes(contents: &[Option<Content>]) -> Vec<Vec<usize>> {
     for (at, content) in contents.iter().enumerate() {
         let Some(content) = content else { continue };
         let is_alone = content.variables.is_empty() && content.ignore_changes.is_empty();
-        let is_unique = content.name.as_ref().is_some_and(|(_, name)| names.get(name) == Some(&1));
+        let is_key = |(_, name): &(Name, Name)| !name.is_empty() && names.get(name) == Some(&1);
+        let is_unique = content.name.as_ref().is_some_and(is_key);
         if is_alone && is_unique {
             let attributes: Vec<&Name> = content.attributes.keys().collect();
             let class = (&content.provider, &content.allow_unknown, attributes);

@@ -13,7 +13,6 @@ mod notes;
 mod order;
 mod pattern;
 mod references;
-mod secrets;
 mod text;
 
 pub use self::drafting::draft;

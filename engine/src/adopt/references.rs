@@ -65,7 +65,8 @@ pub(super) fn target<'s>(
         };
         types.keys().filter(ends).max_by_key(|ty| ty.len())
     };
-    let target = attribute.holds.as_ref().or_else(named)?;
+    let declared = attribute.holds.as_ref().or(attribute.parent.as_ref());
+    let target = declared.or_else(named)?;
     types.get(target).filter(|schema| has_id(schema)).map(|_| target)
 }
 

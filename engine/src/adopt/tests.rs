@@ -46,6 +46,7 @@ fn providers() -> BTreeMap<Name, Arc<ProviderSchema>> {
         ("name", required("string")),
         ("image_id", Attribute { holds: Some("image".into()), ..required("string") }),
         ("root_disk_id", attribute("string")),
+        ("home", Attribute { parent: Some("disk".into()), ..attribute("string") }),
         ("peer", Attribute { holds: Some("app".into()), ..attribute("list(string)") }),
     ];
     let template = schema().types["box"].clone();
@@ -112,12 +113,55 @@ fn resolved(
     config
 }
 
+/// An address with a password is a secret, wherever it stands.
+#[test]
+fn passwords_in_addresses_become_variables() {
+    let image = r#"{"name": "queue", "env":
+        {"DATABASE": "postgres://app:hunter2@db/app", "PORT": "1"}, "start": ["--mq", "amqp://a:hunter2@mq"]}"#;
+    let draft = adopted("", vec![found("image", "i1", image)]);
+    assert!(!draft.text.contains("hunter2"), "{}", draft.text);
+    let (_, block) = draft.text.split_once("[resource").unwrap();
+    insta::assert_snapshot!(block, @r#"
+    .image.queue]
+    name = "queue"
+    password = "${var.image_queue_password}"
+    env = { DATABASE = "${var.image_queue_env_database}", PORT = "1" }
+    start = "${var.image_queue_start}"
+    lifecycle = { ignore_changes = ["password"] }
+    "#);
+}
+
+/// An object without a name has a block of its own, since no key of a `for_each` is empty.
+#[test]
+fn an_object_without_a_name_stands_alone() {
+    let disk = |id: &str, name: &str| {
+        found("disk", id, &format!(r#"{{"name": "{name}", "size": 5, "zone": "eu"}}"#))
+    };
+    let names = [("d1", "a-1"), ("d2", "a-2"), ("d3", "a-3"), ("d4", "a-4"), ("d5", "")];
+    let draft = adopted("", names.iter().map(|(id, name)| disk(id, name)).collect());
+    insta::assert_snapshot!(draft.text, @r#"
+    [resource.disk.disk]
+    for_each = ["a-1", "a-2", "a-3", "a-4"]
+    name = "${each.key}"
+    size = 5
+
+    [resource.disk.d5]
+    name = ""
+    size = 5
+    "#);
+}
+
 #[test]
 fn references_defaults_and_secrets() {
     let draft = adopted(
         "[resource.disk.data]\nname = \"other\"\nsize = 1\n",
         vec![
-            found("app", "a1", r#"{"name": "Chat (EU)", "image_id": "i1", "root_disk_id": "d1"}"#),
+            found(
+                "app",
+                "a1",
+                r#"{"name": "Chat (EU)", "image_id": "i1", "root_disk_id": "d1",
+                    "home": "d1"}"#,
+            ),
             found(
                 "app",
                 "a2",
@@ -168,6 +212,7 @@ fn references_defaults_and_secrets() {
     [resource.app.chat-eu]
     name = "Chat (EU)"
     image_id = "${image.x.id}"
+    home = "${disk.data-2.id}"
     root_disk_id = "${disk.data-2.id}"
 
     [resource.app.chat]

@@ -101,11 +101,11 @@ fn of_draft(price: &Price, draft: &Draft) -> Cost {
     let change = &draft.change;
     let of = |attributes| of_object(price, draft, attributes);
     let before = change.before.as_deref().map(of).unwrap_or_default();
-    let after = match &change.after {
-        _ if change.action.is_idle() => before,
-        Some(after) => of(after),
-        None => Estimate::default(),
-    };
+    let is_kept = change.action.is_idle() || draft.is_forgotten();
+    let mut after = if is_kept { before } else { Estimate::default() };
+    if let Some(wanted) = change.after.as_ref().filter(|_| !change.action.is_idle()) {
+        after.add(of(wanted));
+    }
     Cost { currency: price.currency.clone(), before, after }
 }
 
@@ -237,6 +237,18 @@ mod tests {
         assert_eq!(sum.after, known(420_000_000, 1_260_000_000));
         let (_, gone) = estimates(price, ("delete", [Some("note=a"), None]), |_| {});
         assert_eq!((gone.before, gone.after), (known(220_000_000, 660_000_000), known(0, 0)));
+    }
+
+    /// An object that Plumb leaves alone costs what it did, also beside the one in its place.
+    #[test]
+    fn an_object_that_is_left_alone_costs_on() {
+        let price = price("rates[note]", None);
+        let sides = [Some("note=a"), None];
+        let (one, _) = estimates(price.clone(), ("forget", sides), |_| {});
+        assert_eq!((one.before, one.after), (known(110_000_000, 110_000_000), one.before));
+        let sides = [Some("note=a"), Some("note=b")];
+        let (one, _) = estimates(price, ("replace", sides), |draft| draft.retains = true);
+        assert_eq!(one.after, known(320_000_000, 320_000_000));
     }
 
     #[test]

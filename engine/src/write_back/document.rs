@@ -180,3 +180,13 @@ fn bare(value: &TomlValue) -> TomlValue {
 fn toml(value: &Value) -> Option<TomlValue> {
     written::value(value)?.parse().ok()
 }
+
+/// Returns the text of an edited document with the byte order mark and the line ends of the text that it was
+/// read from. Mixed line ends are left as the library writes them.
+pub(super) fn text(document: &DocumentMut, old: &str) -> String {
+    let mark = if old.starts_with('\u{feff}') { "\u{feff}" } else { "" };
+    let text = document.to_string();
+    let is_crlf = old.contains('\n') && old.matches('\n').count() == old.matches("\r\n").count();
+    let text = if is_crlf { text.replace("\r\n", "\n").replace('\n', "\r\n") } else { text };
+    format!("{mark}{}", text.trim_start_matches('\u{feff}'))
+}

@@ -276,7 +276,7 @@ impl<'a> Writer<'a> {
         let mut back = WriteBack { kept, ..WriteBack::default() };
         for (file, document) in self.documents {
             let Some(source) = self.sources.get(file) else { continue };
-            let text = document.to_string();
+            let text = document::text(&document, &source.text);
             let mut sources = Sources::default();
             let new = sources.add(source.path.clone(), text.clone());
             let (read, found) = parse::parse(&sources, &[new]);

@@ -90,6 +90,19 @@ fn similar_lines(old: &str, new: &str) -> String {
     missing(old, new, "-") + &missing(new, old, "+")
 }
 
+/// The file keeps its byte order mark and its line ends.
+#[test]
+fn the_form_of_a_file_stays() {
+    let spec = "[resource.box.a]\nname = \"a\"\n# A size.\nsize = 1\ntags = { a = \"1\" } # all\n";
+    let drift = [("box.a", r#"{"size": 1, "tags": {"a": "1"}}"#, r#"{"size": 2, "tags": {}}"#)];
+    let text = |spec: &str| written_back(spec, &drift).0.files.into_values().next().unwrap();
+    let plain = text(spec);
+    assert_ne!(plain, spec);
+    let marked = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    assert_eq!(text(&marked(spec)), marked(&plain));
+    assert_eq!(text(&format!("\u{feff}{spec}")), format!("\u{feff}{plain}"));
+}
+
 const SPEC: &str = r#"# The boxes.
 [variable.size]
 type = "integer"

@@ -135,16 +135,7 @@ impl Act<'_> {
         }
         let mut body = BTreeMap::new();
         for (name, value) in self.sends(&model.api, words)? {
-            let (name, value) = (&name, &value);
-            let written = match self.composed(&model.api, name) {
-                Some((path, template)) => {
-                    let value = template.fill(&self.scope());
-                    let value = value.map_err(|reason| self.unfilled(words, &reason))?;
-                    self.compose(&mut body, &model.api, path, &value)
-                }
-                None => self.write(&mut body, &model.api, name, value),
-            };
-            written.map_err(|reason| with_attribute(unwritable(words, &reason), name))?;
+            self.put_attribute(&mut body, model, words, (&name, &value))?;
         }
         let naming = self.subject.caller.api(&model.api).naming;
         for (path, template) in &self.phase.fields {
@@ -165,19 +156,40 @@ impl Act<'_> {
         }))
     }
 
-    /// Returns the body as a list of changes of the object.
+    /// Returns the body as a list of changes of the object: one for each path that attributes are written to.
     fn changes(&self, model: &CallModel, words: &str) -> Result<Vec<Wire>, Failure> {
-        let mut changes = Vec::new();
+        let (mut body, mut paths) = (BTreeMap::new(), Vec::new());
         for (name, value) in self.sends(&model.api, words)? {
             let shape = self.subject.model.attributes.get(&name);
             let shape = shape.and_then(|it| it.wires.get(&model.api));
             let Some(path) = shape.and_then(|shape| shape.write_at.as_ref()) else { continue };
-            let mut body = BTreeMap::new();
-            self.write(&mut body, &model.api, &name, &value)
-                .map_err(|reason| with_attribute(unwritable(words, &reason), &name))?;
-            changes.extend(at_path(&Wire::Object(body), path).map(|it| bodies::change(path, it)));
+            self.put_attribute(&mut body, model, words, (&name, &value))?;
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
         }
-        Ok(changes)
+        let body = Wire::Object(body);
+        let changes = paths.into_iter().filter_map(|path| Some((path, at_path(&body, path)?)));
+        Ok(changes.map(|(path, value)| bodies::change(path, value)).collect())
+    }
+
+    /// Puts an attribute into a body: its own value, or the one that the descriptor composes.
+    fn put_attribute(
+        &self,
+        body: &mut BTreeMap<String, Wire>,
+        model: &CallModel,
+        words: &str,
+        (name, value): (&Name, &Value),
+    ) -> Result<(), Failure> {
+        let written = match self.composed(&model.api, name) {
+            Some((path, template)) => {
+                let value = template.fill(&self.scope());
+                let value = value.map_err(|reason| self.unfilled(words, &reason))?;
+                self.compose(body, &model.api, path, &value)
+            }
+            None => self.write(body, &model.api, name, value),
+        };
+        written.map_err(|reason| with_attribute(unwritable(words, &reason), name))
     }
 
     /// Returns the attributes that are sent, with their values.

@@ -271,7 +271,8 @@ fn default(shape: &Shape<'_>, allowed: Option<&[String]>) -> Option<String> {
 
 fn is_secret(name: &str, shape: &Shape<'_>) -> bool {
     let has_word = SECRETS.iter().any(|word| name == *word || name.ends_with(&format!("_{word}")));
-    shape.kind() == Kind::Text && (shape.format == Some("password") || has_word)
+    let is_hidden = shape.format == Some("password") || shape.access.is_write_only;
+    shape.kind() == Kind::Text && (is_hidden || has_word)
 }
 
 fn is_volatile(name: &str, shape: &Shape<'_>) -> bool {

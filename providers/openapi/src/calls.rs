@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::attribute::{AttributeDraft, Parameter, Presence, quoted};
 use crate::candidate::{CallDraft, Candidate, Management};
-use crate::marks::NAMES;
+use crate::marks::{KEPT, NAMES};
 use crate::object::{Found, Objects};
 use crate::operation::{Body, Method, Operation, parameter_schema};
 use crate::paging::{Paging, paging};
@@ -53,9 +53,11 @@ fn identity(create: Operation<'_>, is_client: bool) -> Line {
     let header = headers.iter().find(|(name, _)| {
         matches!(name.to_ascii_lowercase().as_str(), "idempotency-key" | "x-idempotency-key")
     });
+    let id = "\"client_id\"".to_owned();
     match header {
-        _ if is_client => Line::sure("\"client_id\"".to_owned()),
+        _ if is_client && create.method == Method::Put => Line::sure(id),
         Some((name, _)) => Line::sure(format!("{{ idempotency_key = {} }}", quoted(name))),
+        None if is_client => Line { value: id, proof: Some(KEPT.to_owned()) },
         None => Line { value: "\"ask\"".to_owned(), proof: Some(NAMES.to_owned()) },
     }
 }

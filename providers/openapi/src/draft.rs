@@ -230,7 +230,9 @@ impl<'s, 'a> Builder<'s, 'a> {
                 attribute.presence = Presence::Required;
                 attribute.add("on_change", "\"replace\"");
             }
-            if let Some((wire, _)) = self.objects.create.properties.get_key_value(wire) {
+            // A property `id` of the body is the child's, whatever the path of its parent calls a parameter.
+            let mut taken = self.objects.create.properties.keys();
+            if let Some(wire) = taken.find(|wire| snake(wire).as_deref() == Some(&*name)) {
                 self.wires.insert(wire);
                 if self.naming.wire(&name) != *wire {
                     attribute.add("wire", &attribute::quoted(wire));

@@ -6,6 +6,8 @@ pub(crate) const FILLED: &str = "whether a value is filled in";
 pub(crate) const NO_UPDATE: &str = "no update takes it";
 /// The name of an object.
 pub(crate) const NAMES: &str = "whether names are unique, or can change";
+/// The id that the body of a create has.
+pub(crate) const KEPT: &str = "whether the API keeps the id of the body";
 /// A list that answers show: its order may mean something, or not.
 pub(crate) const ORDER: &str = "whether the order counts";
 /// The place of an error's text in an answer.

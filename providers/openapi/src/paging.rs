@@ -1,5 +1,7 @@
 //! The paging of a list, found in the parameters and the answer of the call that lists.
 
+use serde_json::Value as Json;
+
 use crate::operation::{Operation, parameter_schema};
 use crate::shape::{Kind, Properties, Shape, Shapes};
 
@@ -91,7 +93,9 @@ pub(crate) fn paging<'a>(shapes: &Shapes<'a>, list: Operation<'a>, answer: &Shap
     let sized =
         size.map_or(String::new(), |(name, size)| format!(", size_as = \"{name}\", size = {size}"));
     if let Some(page) = has(&PAGES) {
-        return Paging::Known { query: None, value: format!("{{ page = \"{page}\"{sized} }}") };
+        let first = if counts_from_zero(shapes, list, page) { ", first = 0" } else { "" };
+        let value = format!("{{ page = \"{page}\"{sized}{first} }}");
+        return Paging::Known { query: None, value };
     }
     match (has(&OFFSETS), size) {
         (Some(offset), Some(_)) => {
@@ -104,13 +108,24 @@ pub(crate) fn paging<'a>(shapes: &Shapes<'a>, list: Operation<'a>, answer: &Shap
     }
 }
 
-/// Returns the largest size of a page that the document allows.
-fn page_size<'a>(shapes: &Shapes<'a>, list: Operation<'a>, name: &str) -> u64 {
+/// Returns the shape of a parameter of the query.
+fn parameter<'a>(shapes: &Shapes<'a>, list: Operation<'a>, name: &str) -> Shape<'a> {
     let parameters = list.parameters_in("query");
     let parameter = parameters.iter().find(|(own, _)| *own == name);
     let schema = parameter.map(|(_, parameter)| parameter_schema(parameter));
-    let bounds = schema.map(|schema| shapes.of(schema).bounds).unwrap_or_default();
-    let max = bounds.max.filter(|max| *max >= 1.0 && *max < 1e9);
+    schema.map(|schema| shapes.of(schema)).unwrap_or_default()
+}
+
+/// Returns true if the first page has the number 0: it is the default, or without one the least number.
+fn counts_from_zero<'a>(shapes: &Shapes<'a>, list: Operation<'a>, page: &str) -> bool {
+    let shape = parameter(shapes, list, page);
+    let least = shape.default.map_or(shape.bounds.min, Json::as_f64);
+    least == Some(0.0)
+}
+
+/// Returns the largest size of a page that the document allows.
+fn page_size<'a>(shapes: &Shapes<'a>, list: Operation<'a>, name: &str) -> u64 {
+    let max = parameter(shapes, list, name).bounds.max.filter(|max| *max >= 1.0 && *max < 1e9);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is bounded")]
     max.map_or(SIZE, |max| (max as u64).min(SIZE_MAX))
 }
@@ -137,7 +152,7 @@ fn next_place<'a>(shapes: &Shapes<'a>, properties: &Properties<'a>) -> Option<St
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value as Json, json};
+    use serde_json::json;
 
     use super::*;
     use crate::document::Document;

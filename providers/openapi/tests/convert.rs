@@ -41,6 +41,15 @@ fn camel_case_and_envelopes_of_swagger_2() {
     insta::assert_debug_snapshot!("servers_left_out", left_out(&found));
 }
 
+/// The ids of a create's body, a child's `id` below a path with another `{id}`, pages from 0, and a text that
+/// no answer shows.
+#[test]
+fn ids_that_a_body_gives() {
+    let found = converted(include_str!("documents/shelves.yaml"), &[]).unwrap();
+    assert_eq!(faults(&found.text), []);
+    insta::assert_snapshot!("shelves", found.text);
+}
+
 #[test]
 fn a_type_comes_with_those_above_it() {
     let found = converted(ZONES, &["record"]).unwrap();

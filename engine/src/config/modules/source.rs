@@ -9,6 +9,7 @@ use crate::config::checker::place;
 use crate::config::constant::constant;
 use crate::diagnostics::{Diagnostic, Span};
 use crate::digest::Digest;
+use crate::secret_words::has_url_password;
 use crate::value::Value;
 
 /// The source of a module: a folder, beside the spec or in a repository.
@@ -33,7 +34,7 @@ pub struct Repository {
 impl Repository {
     /// Reads the revision for an address; `at` is the place of the address.
     fn of(raw: &RawBlock, url: &str, at: Span) -> Result<Self, Box<Diagnostic>> {
-        if url.split_once("://").is_some_and(|(_, rest)| holds_a_password(rest)) {
+        if has_url_password(url) {
             return Err(told::secret_in_source(at).into());
         }
         let Some((revision, _)) = text(raw, "revision")? else {
@@ -138,11 +139,6 @@ impl ModuleSource {
             Some(repository) => joined(&repository.place(), &self.folder),
         }
     }
-}
-
-fn holds_a_password(rest: &str) -> bool {
-    let host = rest.split('/').next().unwrap_or_default();
-    host.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
 }
 
 /// Returns the path under a key, which must not leave its repository.

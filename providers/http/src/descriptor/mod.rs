@@ -112,6 +112,7 @@ fn read(reader: &mut Reader, table: &DeTable<'_>, text: &str) -> Option<Descript
         }
     }
     check::held_types(reader, &models, &spans);
+    parent::name_parents(&mut models);
     parent::check(reader, &models);
     rows::check(reader, &context.apis, &models);
     let name = provider.must(reader, "name").and_then(|node| reader.text(node, "name"));

@@ -36,6 +36,22 @@ pub(super) fn read(reader: &mut Reader, node: Node<'_>) -> Option<Parent> {
     Some(Parent { ty: ty?.into(), attributes, span })
 }
 
+/// Tells each attribute that repeats a parent's key the type of the parent.
+pub(super) fn name_parents(models: &mut BTreeMap<Name, TypeModel>) {
+    let keys: BTreeMap<Name, Name> =
+        models.iter().map(|(ty, model)| (ty.clone(), model.key.clone())).collect();
+    for model in models.values_mut() {
+        let Some(parent) = &model.parent else { continue };
+        for (own, theirs) in &parent.attributes {
+            if let Some(attribute) = model.attributes.get_mut(own)
+                && keys.get(&parent.ty) == Some(theirs)
+            {
+                attribute.schema.parent = Some(parent.ty.clone());
+            }
+        }
+    }
+}
+
 /// Marks the attributes that repeat a parent's as shown in lists, whatever their form on the wire.
 pub(super) fn show(parent: &Parent, attributes: &mut BTreeMap<Name, AttributeModel>) {
     for name in parent.attributes.keys() {

@@ -147,6 +147,29 @@ async fn what_no_call_has_a_place_for_is_told_by_its_phase() {
     assert_eq!(carries(&stopping), [false, true]);
 }
 
+/// A change of an attribute whose value on the wire is made of several is one of the composed value.
+#[tokio::test]
+async fn a_list_of_changes_has_composed_values() {
+    let size = "size = { type = \"integer\", min = 0 }";
+    let value = "\"${{ least = size, most = big_size }}\"";
+    let composed = |name: &str| {
+        format!(
+            "{name} = {{ type = \"integer\", wire = {{ rest = {{ write = \"bounds\", value = {value} }} }} }}"
+        )
+    };
+    let text = REST.replace(size, &composed("size"));
+    let text = text.replace("big_size = { type = \"integer\" }", &composed("big_size"));
+    let text =
+        text.replace("sends = \"changed\" }", "sends = \"changed\", body = \"json_patch\" }");
+    let server = Server::start(|_, _| Answer::json(200, json!({"id": "t1", "name": "n"}))).await;
+    let step = Step::update("thing", "t1", json!({"name": "n", "size": 1, "big_size": 2}));
+    let step = Step { changed: vec!["size", "big_size"], ..step };
+    step.perform(&provider(&text, &server.address)).await.unwrap();
+    let sent = server.requests().remove(0).json();
+    let bounds = json!({"least": 1, "most": 2});
+    assert_eq!(sent, json!([{"op": "add", "path": "/bounds", "value": bounds}]));
+}
+
 /// An API of each form can read the body in that form, and an attribute that is cleared goes.
 #[tokio::test]
 async fn bodies_have_the_form_that_the_descriptor_says() {
