@@ -132,7 +132,7 @@ fn described(folder: &Folder, base: &Path, given: &SpecArgs) -> Result<Described
         &environment::variable,
     )?;
     let files = named_files::read_all(folder, document);
-    let (settings, found) = provider_settings(document, &given, &files);
+    let (settings, found) = provider_settings(document, (&given.values, &given.places), &files);
     let wrong = found.iter().find(|found| found.severity == engine::diagnostics::Severity::Error);
     if let Some(wrong) = wrong {
         let error = CommandError::new(format!(

@@ -38,7 +38,7 @@ use crate::spec_text::{self, SpecText};
 use crate::stored_state;
 use crate::system::System;
 use crate::threads::Threads;
-use crate::variables;
+use crate::variables::{self, GivenVariables};
 
 /// A spec that was read and resolved as far as possible.
 pub(crate) struct Resolved {
@@ -193,7 +193,7 @@ fn read_and(
     let declared = declare(text, folder, base, variables, state)?;
     let Declared { mut text, described, mut diagnostics, given, files, policies } = declared;
     let providers = schemas(&described.configure(&environment::variable)?.providers);
-    let input = ResolveInput { variables: given, providers, files };
+    let input = ResolveInput { variables: given.values, places: given.places, providers, files };
     // The document is needed later only if connecting may change the schemas.
     let document = if described.is_empty() && !keeps_document {
         std::mem::take(&mut text.document)
@@ -230,7 +230,7 @@ struct Declared {
     text: SpecText,
     described: Described,
     diagnostics: Diagnostics,
-    given: BTreeMap<Name, Given>,
+    given: GivenVariables,
     files: Files,
     policies: Vec<SpecFile>,
 }
@@ -257,12 +257,13 @@ fn declare(
         None => variables::given(declared, variables, folders, &variable)?,
     };
     if variables.unset {
-        let unset = text.document.variables.keys().filter(|name| !given.contains_key(*name));
+        let unset = text.document.variables.keys().filter(|name| !given.values.contains_key(*name));
         let unset: Vec<Name> = unset.cloned().collect();
-        given.extend(unset.into_iter().map(|name| (name, Given::Unset)));
+        given.values.extend(unset.into_iter().map(|name| (name, Given::Unset)));
     }
     let files = named_files::read_all(folder, &text.document);
-    let (settings, found) = provider_settings(&text.document, &given, &files);
+    let (settings, found) =
+        provider_settings(&text.document, (&given.values, &given.places), &files);
     let mut diagnostics = std::mem::take(&mut text.diagnostics);
     diagnostics.extend(found);
     let say = (&mut text.sources, &mut diagnostics);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use engine::address::Name;
-use engine::config::resolve::Given;
+use engine::config::resolve::{Given, GivenPlaces};
 use engine::config::variables::environment_name;
 use engine::plan::file::Inputs;
 use engine::stored::from_json;
@@ -22,6 +22,22 @@ use crate::error::CommandError;
 /// The largest variables file, in bytes.
 const FILE_MAX: u64 = 1024 * 1024;
 
+/// The values given for variables, and the places that give them.
+#[derive(Default)]
+pub(crate) struct GivenVariables {
+    /// The values.
+    pub(crate) values: BTreeMap<Name, Given>,
+    /// The places, for messages.
+    pub(crate) places: GivenPlaces,
+}
+
+impl GivenVariables {
+    fn insert(&mut self, name: Name, value: Given, place: String) {
+        self.places.insert(name.clone(), place);
+        self.values.insert(name, value);
+    }
+}
+
 /// Looks up a variable of the environment.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
@@ -32,23 +48,25 @@ pub(crate) fn given<'a>(
     args: &SpecArgs,
     (folder, base): (&Path, &Path),
     environment: Environment<'_>,
-) -> Result<BTreeMap<Name, Given>, CommandError> {
-    let mut given = BTreeMap::new();
+) -> Result<GivenVariables, CommandError> {
+    let mut given = GivenVariables::default();
     for name in declared {
-        let exact = || environment(&format!("PLUMB_VAR_{name}"));
-        if let Some(value) = environment(&environment_name(name)).or_else(exact) {
-            given.insert(name.clone(), Given::Text(value));
+        let names = [environment_name(name), format!("PLUMB_VAR_{name}")];
+        let found = names.into_iter().find_map(|of| environment(&of).map(|value| (of, value)));
+        if let Some((of, value)) = found {
+            given.insert(name.clone(), Given::Text(value), of);
         }
     }
     all_readable()?;
-    let named = args.variable_files.iter().map(|path| base.join(path));
-    for path in automatic(folder)?.into_iter().chain(named) {
+    let named = args.variable_files.iter().map(|path| (base.join(path), path.clone()));
+    let named = named.map(|(path, shown)| (path, shown.display().to_string()));
+    for (path, place) in automatic(folder)?.into_iter().chain(named) {
         for (name, value) in read_file(&path)? {
-            given.insert(name, Given::Value(value));
+            given.insert(name, Given::Value(value), place.clone());
         }
     }
     for (name, value) in &args.variables {
-        given.insert(Name::from(name.as_str()), Given::Text(value.clone()));
+        given.insert(name.as_str().into(), Given::Text(value.clone()), "--var".to_owned());
     }
     Ok(given)
 }
@@ -56,8 +74,8 @@ pub(crate) fn given<'a>(
 /// The endings of the variables files in the folder of a spec that are read without being named.
 const AUTOMATIC: [&str; 2] = [".auto.vars.toml", ".auto.vars.json"];
 
-/// Returns the variables files in a folder that are read without being named, sorted by name.
-fn automatic(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
+/// Returns the variables files in a folder that are read without being named, with their names, sorted.
+fn automatic(folder: &Path) -> Result<Vec<(PathBuf, String)>, CommandError> {
     let fail = |error: std::io::Error| {
         CommandError::caused(format_args!("cannot list the folder {}", folder.display()), &error)
     };
@@ -66,7 +84,8 @@ fn automatic(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
         let path = entry.map_err(fail)?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if AUTOMATIC.iter().any(|ending| name.ends_with(ending)) {
-            paths.push(path);
+            let name = name.to_owned();
+            paths.push((path, name));
         }
     }
     paths.sort();
@@ -79,7 +98,7 @@ pub(crate) fn given_again(
     args: &SpecArgs,
     folders: (&Path, &Path),
     environment: Environment<'_>,
-) -> Result<BTreeMap<Name, Given>, CommandError> {
+) -> Result<GivenVariables, CommandError> {
     let secrets = &inputs.secrets;
     if let Some((name, _)) = args.variables.iter().find(|(name, _)| !secrets.contains_key(&**name))
     {
@@ -90,8 +109,8 @@ pub(crate) fn given_again(
         ));
     }
     let mut given = given(secrets.keys(), args, folders, environment)?;
-    given.retain(|name, _| secrets.contains_key(name));
-    if let Some(name) = secrets.keys().find(|name| !given.contains_key(*name)) {
+    given.values.retain(|name, _| secrets.contains_key(name));
+    if let Some(name) = secrets.keys().find(|name| !given.values.contains_key(*name)) {
         let message = format!(
             "the plan was made with a value for the sensitive variable `{name}`, which the file does not hold"
         );
@@ -104,7 +123,7 @@ pub(crate) fn given_again(
         let value = value
             .value()
             .map_err(|error| CommandError::caused("the plan file is damaged", &error))?;
-        given.insert(name.clone(), Given::Value(value));
+        given.insert(name.clone(), Given::Value(value), "the saved plan".to_owned());
     }
     Ok(given)
 }
@@ -208,7 +227,12 @@ mod tests {
         let values = |args: &SpecArgs| {
             let folders = (dir.path(), dir.path());
             let given = given(names.iter(), args, folders, &environment).unwrap();
-            given.into_iter().map(|(n, v)| format!("{n}={v:?}")).collect::<Vec<_>>().join(" ")
+            given
+                .values
+                .into_iter()
+                .map(|(n, v)| format!("{n}={v:?}"))
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         assert_eq!(values(&args), r#"env=Text("stage") size=Text("4")"#);
         args.variable_files = vec!["v.toml".into()];
@@ -230,7 +254,12 @@ mod tests {
         let values = |args: &SpecArgs| {
             let folders = (dir.path(), dir.path());
             let given = given(names.iter(), args, folders, &environment).unwrap();
-            given.into_iter().map(|(n, v)| format!("{n}={v:?}")).collect::<Vec<_>>().join(" ")
+            given
+                .values
+                .into_iter()
+                .map(|(n, v)| format!("{n}={v:?}"))
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         let automatic = r#"env=Value("b") list=Value([1, {"x": null}]) size=Value(1)"#;
         assert_eq!(values(&args), automatic);
@@ -257,7 +286,7 @@ mod tests {
         let given =
             given(names.iter(), &SpecArgs::default(), (dir.path(), dir.path()), &environment)
                 .unwrap();
-        assert_eq!(given.len(), 1);
+        assert_eq!(given.values.len(), 1);
         let asked = asked.into_inner();
         assert!(!asked.is_empty() && asked.iter().all(|name| name.ends_with("ENV")), "{asked:?}");
     }
@@ -283,7 +312,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("v.toml"), "a = 1\ntoken = \"hunter2\n").unwrap();
         let args = SpecArgs { variable_files: vec!["v.toml".into()], ..SpecArgs::default() };
-        let error = given([].iter(), &args, (dir.path(), dir.path()), &environment).unwrap_err();
+        let error = given([].iter(), &args, (dir.path(), dir.path()), &environment).err().unwrap();
         assert!(error.message.contains("v.toml:2 is not TOML"), "{}", error.message);
         assert!(!error.message.contains("hunter2"));
     }

@@ -320,6 +320,7 @@ impl Diagnostics {
                 .then(a.severity.cmp(&b.severity))
                 .then_with(|| a.summary.cmp(&b.summary))
                 .then_with(|| a.address.cmp(&b.address))
+                .then_with(|| a.detail.cmp(&b.detail))
         });
         self.0.dedup_by(|a, b| a == b || (a.span.is_some() && a.anywhere() == b.anywhere()));
     }

@@ -40,10 +40,13 @@ pub(crate) fn spec(data: &[u8]) {
     let content = |path: &String| (path.clone(), Ok(Arc::from("content")));
     let input = ResolveInput {
         variables: BTreeMap::new(),
+        places: BTreeMap::new(),
         providers: PROVIDERS.clone(),
         files: document.files.iter().map(content).collect(),
     };
-    found.extend(settings::provider_settings(&document, &input.variables, &input.files).1);
+    found.extend(
+        settings::provider_settings(&document, (&input.variables, &input.places), &input.files).1,
+    );
     found.extend(settings::state_settings(&document).1);
     let (config, more) = resolve_owned(document, &input);
     found.extend(more);

@@ -87,6 +87,16 @@ fn variables_of_a_folder() {
     project.write("b.auto.vars.json", "{\"size\": 10}");
     project.run(&["plan"]).expect(0);
     refused(&project, &["plan", "--var", "size=4"], 1, &["`size` is 4"]);
+    // A mistake in a file names the file, once.
+    project.write("c.vars.toml", "size = true\nsiz = 1\nother = 1\n");
+    let ran = project.run(&["plan", "--var-file", "c.vars.toml"]).expect(1);
+    for words in [
+        "The value is from c.vars.toml.",
+        "The spec declares no variable `siz`, which c.vars.toml gives a value.",
+        "The spec declares no variable `other`, which c.vars.toml gives a value.",
+    ] {
+        assert_eq!(ran.said().matches(words).count(), 1, "{words}: {}", ran.said());
+    }
 }
 
 #[test]

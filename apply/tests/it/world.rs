@@ -155,6 +155,7 @@ impl World {
                 .collect(),
             providers: planning::schemas(&self.providers()),
             files: BTreeMap::new(),
+            ..ResolveInput::default()
         };
         let (config, found) = resolve(&document, &input);
         diagnostics.extend(found);

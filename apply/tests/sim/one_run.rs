@@ -393,6 +393,7 @@ fn prepare(spec: &Spec, harness: Harness, providers: &Providers) -> (Config, Gra
         variables: spec.given(harness),
         providers: planning::schemas(providers),
         files: BTreeMap::new(),
+        ..ResolveInput::default()
     };
     let (config, found) = resolve(&document, &input);
     diagnostics.extend(found);

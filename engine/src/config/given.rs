@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::address::Name;
 use crate::value::Value;
 
 /// The contents that the shell read for `file("…")`, by path.
 pub type Files = BTreeMap<String, Result<Arc<str>, String>>;
+
+/// The place that gives the value of each variable, in words: a file, an option, a variable of the environment.
+pub type GivenPlaces = BTreeMap<Name, String>;
 
 /// A value given for a variable.
 #[derive(Clone, Debug)]

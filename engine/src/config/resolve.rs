@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::checker::{Checker, place};
 use super::convert::file_request;
 use super::data::{CheckedData, DataConfig, Fetched, data};
-pub use super::given::{Files, Given};
+pub use super::given::{Files, Given, GivenPlaces};
 use super::modules::expand::{Expanded, Refactorings, expand};
 use super::names::{Known, Managed, Modules, Names};
 use super::resource::{Checked, resource};
@@ -31,6 +31,8 @@ use crate::work::{self, InTurn, Workers};
 pub struct ResolveInput {
     /// The values given for variables.
     pub variables: BTreeMap<Name, Given>,
+    /// The places that give the values, for messages.
+    pub places: GivenPlaces,
     /// The schemas of the configured provider instances, by instance name.
     pub providers: BTreeMap<Name, Arc<ProviderSchema>>,
     /// The contents of the files that the document asks for, or an error text if one cannot be read.
@@ -58,7 +60,8 @@ pub fn resolve_with(
     if document.torn {
         return (Config::default(), Diagnostics::from_iter([say::not_checked()]));
     }
-    let (variables, mut diagnostics) = variables::variables(&document, &input.variables);
+    let (variables, mut diagnostics) =
+        variables::variables(&document, (&input.variables, &input.places));
     let Expanded { document, mut input_types, providers, unknown, refactorings } =
         expand(document, &variables, &files(&input.files), &mut diagnostics);
     let modules = Modules { input_types: &input_types, providers: &providers, unknown };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 pub use super::backends::state_settings;
 use super::for_each::keys;
-use super::given::{Files, Given};
+use super::given::{Files, Given, GivenPlaces};
 use super::modules::source::DescriptorInRepository;
 use super::resolve::check_files;
 use super::scope::{Locals, PlainScope};
@@ -57,7 +57,7 @@ pub struct Setting {
 /// [open](ProviderSettings::open).
 pub fn provider_settings(
     document: &Document,
-    given: &BTreeMap<Name, Given>,
+    given: (&BTreeMap<Name, Given>, &GivenPlaces),
     files: &Files,
 ) -> (BTreeMap<Name, ProviderSettings>, Diagnostics) {
     let (variables, wrong, mut diagnostics) = variables::read(document, given);
@@ -278,7 +278,8 @@ mod tests {
         );
         let given = BTreeMap::from([("key".into(), Given::Text("secret".to_owned()))]);
         let files = BTreeMap::from([("x".to_owned(), Ok("content".into()))]);
-        let (settings, diagnostics) = provider_settings(&document, &given, &files);
+        let (settings, diagnostics) =
+            provider_settings(&document, (&given, &GivenPlaces::new()), &files);
         assert!(diagnostics.is_empty());
         let values = &settings["acme"].values;
         let value = |name: &str| format!("{:?}", values[name].value.value);
@@ -299,7 +300,8 @@ mod tests {
         );
         let given = |text: &str| BTreeMap::from([("hosts".into(), Given::Text(text.to_owned()))]);
         let given = given("{ eu = \"eu.example\", us = \"us.example\" }");
-        let (settings, diagnostics) = provider_settings(&document, &given, &BTreeMap::new());
+        let (settings, diagnostics) =
+            provider_settings(&document, (&given, &GivenPlaces::new()), &BTreeMap::new());
         let names: Vec<&str> = settings.keys().map(|name| &**name).collect();
         assert_eq!(
             names,
@@ -324,7 +326,7 @@ mod tests {
              c = '${var.nothing}'\nd = '${each.key}'\ne = 'ok'\nf = '${local.own}'\n",
         );
         let (settings, diagnostics) =
-            provider_settings(&document, &BTreeMap::new(), &BTreeMap::new());
+            provider_settings(&document, (&BTreeMap::new(), &GivenPlaces::new()), &BTreeMap::new());
         assert_eq!(settings["acme"].values.len(), 1);
         assert_lines(
             &lines(&sources, &diagnostics),
@@ -343,7 +345,7 @@ mod tests {
              [provider.acme]\none = 1\ntwo = '${var.b}'\nthree = '${local.l}'\nfour = '${var.a}'\n",
         );
         let (settings, diagnostics) =
-            provider_settings(&document, &BTreeMap::new(), &BTreeMap::new());
+            provider_settings(&document, (&BTreeMap::new(), &GivenPlaces::new()), &BTreeMap::new());
         assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
         let keys = |names: Vec<&Name>| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         let acme = &settings["acme"];
@@ -361,7 +363,7 @@ mod tests {
         }
         let (_, document) = document(&text);
         let (settings, diagnostics) =
-            provider_settings(&document, &BTreeMap::new(), &BTreeMap::new());
+            provider_settings(&document, (&BTreeMap::new(), &GivenPlaces::new()), &BTreeMap::new());
         assert!(diagnostics.is_empty());
         assert_eq!(format!("{:?}", settings["p"].values["x"].value.value), "1");
     }

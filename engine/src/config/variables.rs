@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::constant::{constant, from_toml};
-use super::given::Given;
+use super::given::{Given, GivenPlaces};
 use super::{Document, Item, RawBlock, SpecExpr, Variable, diagnostics as say, validations};
 use crate::address::Name;
 use crate::diagnostics::{Diagnostics, Span};
@@ -23,7 +23,7 @@ pub fn environment_name(name: &str) -> String {
 /// Returns the variables of a document with the values given for them, or else their defaults.
 pub fn variables(
     document: &Document,
-    given: &BTreeMap<Name, Given>,
+    given: (&BTreeMap<Name, Given>, &GivenPlaces),
 ) -> (BTreeMap<Name, Variable>, Diagnostics) {
     let (variables, _, diagnostics) = read(document, given);
     (variables, diagnostics)
@@ -32,18 +32,19 @@ pub fn variables(
 /// Returns the variables, and the names of those without a value because of a mistake.
 pub(super) fn read(
     document: &Document,
-    given: &BTreeMap<Name, Given>,
+    (given, places): (&BTreeMap<Name, Given>, &GivenPlaces),
 ) -> (BTreeMap<Name, Variable>, BTreeSet<Name>, Diagnostics) {
     let mut diagnostics = Diagnostics::new();
     for name in given.keys().filter(|name| !document.variables.contains_key(*name)) {
         let known = document.variables.keys().map(|name| &**name);
-        diagnostics.push(say::unknown_variable(name, known));
+        diagnostics.push(say::unknown_variable(name, places.get(name), known));
     }
     let (mut variables, mut wrong) = (BTreeMap::new(), BTreeSet::new());
     for (name, block) in &document.variables {
         let mut found = Diagnostics::new();
         let mut reader = Reader { document, name, block, diagnostics: &mut found };
-        variables.insert(name.clone(), reader.variable(given.get(name)));
+        let given = given.get(name).map(|given| (given, places.get(name)));
+        variables.insert(name.clone(), reader.variable(given));
         let is_broken = |item: &Item| document.broken.contains(&item.value.span);
         let is_open = !variables[name].value.value.is_known();
         if found.has_errors() || is_open || block.items.values().any(is_broken) {
@@ -87,7 +88,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn variable(&mut self, given: Option<&Given>) -> Variable {
+    fn variable(&mut self, given: Option<(&Given, Option<&String>)>) -> Variable {
         let sensitive = self.flag("sensitive", false);
         let nullable = self.flag("nullable", true);
         self.text("description");
@@ -104,9 +105,9 @@ impl Reader<'_> {
         let default =
             written_default.and_then(|value| self.fitting("default", &value, &ty, sensitive));
         let allowed = self.allowed(&ty, sensitive);
-        let value = match given.filter(|given| !matches!(given, Given::Unset)) {
-            Some(given) => {
-                let value = self.given(given, &ty, sensitive);
+        let value = match given.filter(|(given, _)| !matches!(given, Given::Unset)) {
+            Some((given, place)) => {
+                let value = self.given((given, place), &ty, sensitive);
                 let is_refused = !nullable && matches!(value, Some(Value::Null));
                 if is_refused && default.is_some() { default.clone() } else { value }
             }
@@ -130,7 +131,8 @@ impl Reader<'_> {
         if let (Some(value), Some(allowed)) = (&value, &allowed)
             && value.is_known()
         {
-            self.check_allowed(value, allowed, given.is_some(), sensitive);
+            let place = given.map(|(_, place)| place);
+            self.check_allowed(value, allowed, place, sensitive);
         }
         let value = value.unwrap_or(Value::Null);
         let value = if sensitive { Datum::secret(value) } else { Datum::plain(value) };
@@ -242,7 +244,12 @@ impl Reader<'_> {
         Some(fitting.as_items()?.to_vec())
     }
 
-    fn given(&mut self, given: &Given, ty: &Type, sensitive: bool) -> Option<Value> {
+    fn given(
+        &mut self,
+        (given, place): (&Given, Option<&String>),
+        ty: &Type,
+        sensitive: bool,
+    ) -> Option<Value> {
         match value_of(given, ty, sensitive) {
             Ok(value) => Some(value),
             Err(reason) => {
@@ -252,20 +259,29 @@ impl Reader<'_> {
                     Some(spelled) => say::default_tells_no_type(self.name, &spelled, at),
                     None => say::bad_given(self.name, ty, sensitive, &reason, at),
                 };
-                self.diagnostics.push(diagnostic);
+                self.diagnostics.push(say::given_by(diagnostic, place));
                 None
             }
         }
     }
 
-    fn check_allowed(&mut self, value: &Value, allowed: &[Value], given: bool, sensitive: bool) {
+    /// Checks a value. `place` is none for the default, else what gives the value, if that is known.
+    fn check_allowed(
+        &mut self,
+        value: &Value,
+        allowed: &[Value],
+        place: Option<Option<&String>>,
+        sensitive: bool,
+    ) {
         if allowed.iter().any(|one| one.same(value)) {
             return;
         }
         let texts: Option<Vec<&str>> = allowed.iter().map(Value::as_str).collect();
         let choices = texts.filter(|_| !sensitive);
+        let given = place.is_some();
         let at = if given { self.block.header } else { self.place("default", sensitive) };
-        self.diagnostics.push(say::not_allowed(self.name, given, choices, at));
+        let diagnostic = say::not_allowed(self.name, given, choices, at);
+        self.diagnostics.push(say::given_by(diagnostic, place.flatten()));
     }
 }
 

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::*;
+use crate::config::resolve::ResolveInput;
 use crate::config::testing::{assert_lines, lines, schema, sources};
 
 fn graph(text: &str) -> (Graph, String) {
     let (sources, files) = sources(text);
     let (document, diagnostics) = crate::config::parse::parse(&sources, &files);
     assert_lines(&lines(&sources, &diagnostics), "");
-    let input = crate::config::resolve::ResolveInput {
+    let input = ResolveInput {
         providers: BTreeMap::from([("builtin".into(), Arc::new(schema()))]),
-        ..Default::default()
+        ..ResolveInput::default()
     };
     let (config, diagnostics) = crate::config::resolve::resolve(&document, &input);
     assert_lines(&lines(&sources, &diagnostics), "");
@@ -130,9 +131,9 @@ fn the_members_of_a_wave_need_none_of_each_other() {
     assert_eq!(graph.waves, [2, 2, 2]);
     let (sources, files) = sources(text);
     let (document, _) = crate::config::parse::parse(&sources, &files);
-    let input = crate::config::resolve::ResolveInput {
+    let input = ResolveInput {
         providers: BTreeMap::from([("builtin".into(), Arc::new(schema()))]),
-        ..Default::default()
+        ..ResolveInput::default()
     };
     let (config, _) = crate::config::resolve::resolve(&document, &input);
     let waves = graph.waves(&config).map(|wave| {

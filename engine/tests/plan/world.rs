@@ -216,6 +216,7 @@ impl World {
             variables: self.variables.iter().map(given).collect(),
             providers: self.providers.clone(),
             files: BTreeMap::new(),
+            ..ResolveInput::default()
         };
         let (config, found) = resolve(&document, &input);
         diagnostics.extend(found);

@@ -17,11 +17,26 @@ pub fn unreadable_file(path: &str, reason: &str, at: Span) -> Diagnostic {
 /// A value for a variable that the spec does not declare.
 pub fn unknown_variable<'a>(
     name: &str,
+    place: Option<&String>,
     known: impl IntoIterator<Item = &'a str> + Clone,
 ) -> Diagnostic {
-    Diagnostic::error("a value for an unknown variable")
-        .detail(format!("The spec declares no variable `{}`.", shown(name)))
-        .choices(name, known)
+    let name_shown = shown(name);
+    let detail = match place {
+        Some(place) => {
+            let place = shown(place);
+            format!("The spec declares no variable `{name_shown}`, which {place} gives a value.")
+        }
+        None => format!("The spec declares no variable `{name_shown}`."),
+    };
+    Diagnostic::error("a value for an unknown variable").detail(detail).choices(name, known)
+}
+
+/// Adds the place that gave the value of a variable.
+pub fn given_by(diagnostic: Diagnostic, place: Option<&String>) -> Diagnostic {
+    match place {
+        Some(place) => diagnostic.detail(format!("The value is from {}.", shown(place))),
+        None => diagnostic,
+    }
 }
 
 /// A variable without a value. Where it is sensitive, no argument of a command is proposed: others on

@@ -39,6 +39,7 @@ fn resolved(text: &str) -> (Config, Sources, Diagnostics) {
         files: ["modules/x/good.txt", "modules/x/"]
             .map(|name| (name.to_owned(), Ok("text".into())))
             .into(),
+        ..ResolveInput::default()
     };
     let (config, found) = resolve(&document, &input);
     diagnostics.extend(found);

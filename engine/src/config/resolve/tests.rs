@@ -20,6 +20,7 @@ fn check_with(given: &[&str], spec: &str, expected: &str) -> Config {
             ("good.txt".to_owned(), Ok("text".into())),
             ("bad.txt".to_owned(), Err("no such file".to_owned())),
         ]),
+        ..ResolveInput::default()
     };
     let (config, more) = resolve(&document, &input);
     diagnostics.extend(more);
@@ -781,7 +782,7 @@ fn variables_that_take_no_null() {
     let (document, _) = crate::config::parse::parse(&sources, &files);
     let null = || Given::Value(Value::Null);
     let given = BTreeMap::from([("a".into(), null()), ("b".into(), null()), ("c".into(), null())]);
-    let (variables, diagnostics) = variables::variables(&document, &given);
+    let (variables, diagnostics) = variables::variables(&document, (&given, &BTreeMap::new()));
     assert_lines(
         &lines(&sources, &diagnostics),
         "plumb.toml:5:1 error: a variable has no value [[variable.b]] `b` is null, and has `nullable = false` | give it a value, or a default that is not null",
@@ -800,6 +801,7 @@ fn without_values_what_depends_on_them_is_not_known() {
         variables: ["a", "b"].map(|name| (name.into(), Given::Unset)).into(),
         providers: BTreeMap::from([("builtin".into(), Arc::new(schema()))]),
         files: Files::new(),
+        ..ResolveInput::default()
     };
     let (config, diagnostics) = resolve(&document, &input);
     assert_lines(
