@@ -47,6 +47,8 @@ const SLOW: Duration = Duration::from_secs(5);
 /// A plan with all that is shown about it. `plan` is `None` if there are errors.
 pub(crate) struct Made {
     pub(crate) plan: Option<Plan>,
+    /// The plan that only policies deny, to be shown.
+    pub(crate) denied: Option<Plan>,
     pub(crate) sources: Sources,
     pub(crate) diagnostics: Diagnostics,
     units: Units,
@@ -82,8 +84,8 @@ impl Made {
 
     /// Returns the view of the plan.
     pub(crate) fn view(&self) -> PlanView<'_> {
-        let Self { plan, sources, diagnostics, units, aim, digest, locations, .. } = self;
-        match plan {
+        let Self { plan, denied, sources, diagnostics, units, aim, digest, locations, .. } = self;
+        match plan.as_ref().or(denied.as_ref()) {
             Some(plan) => PlanView::new(plan, sources, diagnostics, digest.as_ref())
                 .with_units(units)
                 .with_aim(*aim)
@@ -97,6 +99,7 @@ impl Made {
         let (units, aim) = (Units::new(), Aim::default());
         Self {
             plan: None,
+            denied: None,
             sources,
             diagnostics,
             units,
@@ -320,18 +323,24 @@ pub(crate) fn made(
     diagnostics.extend(found);
     diagnostics.sort();
     let proposed_moves = plan.proposed_moves.iter().map(|it| it.rule.clone()).collect();
-    if diagnostics.has_errors() {
+    let errors = diagnostics.errors();
+    if errors > plan.denials {
         return Made { proposed_moves, ..Made::without_plan(sources, diagnostics) };
     }
+    let locations = configured.locations.views(&plan);
+    let written_secrets = written_secrets(&plan, config);
+    let plan = Some(plan.with_places(&sources));
+    let (plan, denied) = if errors == 0 { (plan, None) } else { (None, plan) };
     Made {
         proposed_moves,
         units: units(configured),
         aim: Aim::default(),
         digest: None,
-        locations: configured.locations.views(&plan),
-        written_secrets: written_secrets(&plan, config),
+        locations,
+        written_secrets,
         inputs: None,
-        plan: Some(plan.with_places(&sources)),
+        plan,
+        denied,
         sources,
         diagnostics,
     }

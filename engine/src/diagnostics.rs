@@ -295,6 +295,11 @@ impl Diagnostics {
         self.0.iter().any(|d| d.severity == Severity::Error)
     }
 
+    /// Returns the number of errors.
+    pub fn errors(&self) -> usize {
+        self.0.iter().filter(|d| d.severity == Severity::Error).count()
+    }
+
     /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

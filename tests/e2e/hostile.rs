@@ -369,8 +369,13 @@ fn a_spec_cannot_send_a_key_elsewhere() {
             .replace("0.0.0.0", "127.0.0.1"),
     );
     project.set("PLUMB_STATE_KEY", "canary passphrase of the state");
-    let ran = project.run(&["plan"]).expect(1);
-    assert!(ran.said().contains("no key"), "{}", ran.said());
+    for (allowed, words) in
+        [("", "is not read from PLUMB_STATE_KEY"), ("PLUMB_STATE_KEY", "there is no key")]
+    {
+        project.set("PLUMB_ALLOWED_KEYS", allowed);
+        let ran = project.run(&["plan"]).expect(1);
+        assert!(ran.said().contains(words), "{words}: {}", ran.said());
+    }
     assert_eq!(trap.requests().len(), 0, "something was sent");
 }
 

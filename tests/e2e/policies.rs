@@ -52,6 +52,10 @@ fn a_denied_plan_calls_nothing() {
     let denied = project.run(&["apply", "--yes", "--policy", "rules"]).expect(1);
     assert!(denied.said().contains("At most 10 workers in all."), "{}", denied.said());
     assert!(denied.said().contains("rules/team.policy.toml:8"), "{}", denied.said());
+    // What is denied is shown, too.
+    for words in ["workers_max", "3 → 11", "Refused because of 1 error. Nothing is changed."] {
+        assert!(denied.stdout.contains(words), "{words}: {}", denied.said());
+    }
     assert!(denied.said().contains("` is 11"), "{}", denied.said());
     let plan = project.run(&["plan", "--json", "--policy", "rules"]).expect(1).json();
     let is_it =

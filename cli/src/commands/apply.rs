@@ -249,7 +249,11 @@ async fn run(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, CommandE
     let made = if shows_digest { made.with_digest() } else { made };
     let Some(plan) = &made.plan else {
         session.close().await?;
-        return Ok(refuse(&made, &teller, output));
+        teller.plan(&made.view());
+        if !teller.is_json() {
+            plan::print(&made, PlanFormat::Text, running.steps, output);
+        }
+        return Ok(Status::Failed);
     };
     let shown = Shown { made: &made, running, teller: &teller, stop: &stop, output };
     let planned = plan::status(&made, false);

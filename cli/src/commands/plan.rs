@@ -83,7 +83,7 @@ pub(super) fn print(made: &Made, format: PlanFormat, steps: bool, output: &Outpu
     if format != PlanFormat::Json {
         output.diagnostics(&made.diagnostics, &made.sources);
     }
-    if made.plan.is_none() && format == PlanFormat::Text {
+    if made.plan.is_none() && made.denied.is_none() && format == PlanFormat::Text {
         return;
     }
     data(&made.view(), format, steps, output);

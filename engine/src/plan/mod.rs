@@ -100,6 +100,10 @@ pub struct Plan {
     /// The answers that look-ups fetched, in clear; apply computes with them.
     #[serde(skip)]
     pub looked_up: BTreeMap<Address, Datum>,
+    /// The number of errors that only say that a policy, or a rule of a type about the plan, does not hold. With
+    /// no other errors, the plan is whole and can be shown.
+    #[serde(skip)]
+    pub denials: usize,
 }
 
 /// A move that the spec may mean.

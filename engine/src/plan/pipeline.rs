@@ -69,8 +69,10 @@ fn finish<'a>(
     decisions.sort();
     conditions::drop_unknowable(&mut decisions, &mut found.diagnostics);
     let costs = cost::estimate(&mut decisions.drafts);
+    let errors = found.diagnostics.errors();
     policies::check(context, evaluation, (&mut decisions.drafts, &costs), &mut found.diagnostics);
     plan_rules::check(context, (&decisions.drafts, &costs), &mut found.diagnostics);
+    let denials = found.diagnostics.errors() - errors;
     found.sort();
     let changes = DecidedChanges::new(&decisions.drafts, input.snapshot);
     check::check(context, &changes, &mut found);
@@ -100,6 +102,7 @@ fn finish<'a>(
         requests: found.requests,
         proposed_moves,
         looked_up: found.looked_up,
+        denials,
     };
     unused_secrets::prune(&mut plan);
     let mut diagnostics = found.diagnostics;
