@@ -193,14 +193,18 @@ impl<'a> CheckScope<'a> {
 impl Scope for CheckScope<'_> {
     fn root(&self, root: &Root) -> Result<Datum, String> {
         match root {
+            Root::Var(name) if !self.config.variables.contains_key(name) => {
+                Err(format!("there is no variable `{name}`"))
+            }
             Root::Var(_) => self.objects.root(root),
             Root::Local(name) => self.locals.get(name, self),
             Root::Module(name) => Err(format!("there is no module `{name}`")),
-            Root::Named(name) => self
-                .bound
-                .get(name)
-                .cloned()
-                .ok_or_else(|| format!("this check fetches no `{name}`")),
+            Root::Named(name) => self.bound.get(name).cloned().ok_or_else(|| {
+                if self.bound.is_empty() {
+                    return format!("`{name}` is no name of the spec, such as `var.{name}`");
+                }
+                format!("this check fetches no `{name}`")
+            }),
             Root::EachKey | Root::EachValue => match &self.each {
                 Some(each) => Ok(each.root(root)),
                 None => Err("`each` means nothing in a check".to_owned()),
@@ -210,6 +214,11 @@ impl Scope for CheckScope<'_> {
     }
 
     fn resource(&self, block: &Block, key: Option<&str>) -> Result<Datum, String> {
+        let is_declared =
+            self.config.resources.contains_key(block) || self.config.data.contains_key(block);
+        if !is_declared && !self.objects.snapshot.entries.keys().any(|it| it.block == *block) {
+            return Err(format!("neither the spec nor the state has `{block}`"));
+        }
         let found = self.objects.resource(block, key);
         let mut datum = self.or_unwanted(block, key, found)?;
         datum.sensitive.extend_below(&Path::root(), &self.known.places(&datum.value));

@@ -56,6 +56,32 @@ fn expressions_see_variables_locals_and_the_state() {
 }
 
 #[test]
+fn expressions_see_the_outputs_and_resources_of_modules() {
+    let project = Project::new(
+        "[module.eu]\nsource = \"./m\"\nsize = 2\n[module.all]\nsource = \"./m\"\n\
+         for_each = [\"a\"]\nsize = 3\n",
+    );
+    let module = "[variable.size]\ntype = \"integer\"\n[resource.value.v]\ninput = \"${var.size}\"\n\
+                  [output.twice]\nvalue = \"${value.v.output * 2}\"\n";
+    std::fs::create_dir(project.path("m")).unwrap();
+    project.write("m/plumb.toml", module);
+    project.run(&["apply", "--yes"]).expect(0);
+    let typed = "module.eu.twice\nmodule.all[\"a\"].twice\nmodule.eu\nmodule.eu.value.v.output\n\
+                 module.all[\"a\"].value.v.output + 1\n";
+    let answers = type_in(&project, typed).expect(0);
+    assert_eq!(answers.stdout, "4\n6\n{ twice = 4 }\n2\n4\n", "{}", answers.said());
+    for (typed, words) in [
+        ("module.no.twice", "there is no module `no`"),
+        ("var.no", "there is no variable `no`"),
+        ("module", "`module` is no name of the spec"),
+        ("value.no.output", "neither the spec nor the state has `value.no`"),
+    ] {
+        let wrong = type_in(&project, &format!("{typed}\n")).expect(1);
+        assert!(wrong.stderr.contains(words), "{typed}: {}", wrong.said());
+    }
+}
+
+#[test]
 fn a_graph_has_every_form() {
     let project = Project::new(SPEC);
     let of = |form: &str| project.run(&["graph", "--format", form]).expect(0).stdout;

@@ -7,6 +7,7 @@ use std::io::{BufRead as _, IsTerminal as _};
 use std::path::Path;
 
 use apply::checks::Live;
+use engine::config::modules::outside::name_from_outside;
 use engine::expression::ExprError;
 use engine::expression::parse::{Dialect, expression};
 use engine::value::Datum;
@@ -126,7 +127,8 @@ impl Session {
 
     fn value(&self, text: &str) -> Result<Datum, ExprError> {
         let inner = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
-        let expr = expression(inner.unwrap_or(text), Dialect::Spec)?;
+        let mut expr = expression(inner.unwrap_or(text), Dialect::Spec)?;
+        name_from_outside(&mut expr, &self.resolved.config);
         let spec = (&self.resolved.config, &self.configured.providers);
         self.live.evaluate(&expr, spec, &BTreeMap::new())
     }

@@ -11,11 +11,16 @@ use crate::error::CommandError;
 /// The protocols that git may use. With others, an address could run a command.
 const PROTOCOLS: &str = "https:http:ssh:git:file";
 
+/// The letters that no tag, branch or hash has; git takes a text with them for more than one revision.
+const OF_NO_REVISION: [char; 8] = [':', '^', '~', '*', '?', '[', '\\', ' '];
+
 /// Fetches a repository at its revision into a new folder, without its history.
 pub(super) fn fetch(repository: &Repository, folder: &Path) -> Result<Locked, CommandError> {
     let Repository { url, revision } = repository;
-    if revision.starts_with('-') || url.starts_with('-') {
-        return Err(CommandError::new(format!("{revision} is not a revision")));
+    if revision.starts_with(['-', '+']) || revision.contains(OF_NO_REVISION) || url.starts_with('-')
+    {
+        return Err(CommandError::new(format!("{revision} is not a revision"))
+            .help("write a tag, a branch or the hash of a commit"));
     }
     let git = Git { folder, repository };
     std::fs::create_dir_all(folder).map_err(|error| {

@@ -287,7 +287,7 @@ pub const MODULE: &[Key] = &[
     key("folder", Form::Text, "The folder in the repository."),
     FOR_EACH,
     key("providers", Form::TextMap, "The providers here that names in the module stand for."),
-    key("revision", Form::Text, "The tag or commit of the repository."),
+    key("revision", Form::Text, "The tag, branch or commit of the repository."),
     required(
         "source",
         Form::Text,
@@ -304,7 +304,7 @@ pub const PROVIDER_SOURCE: &[Key] = &[
         Form::Value,
         "A table or a list of texts: an instance of the provider for each.",
     ),
-    key("revision", Form::Text, "The tag or commit of the repository that holds the descriptor."),
+    key("revision", Form::Text, "The tag, branch or commit of the repository that holds the descriptor."),
     key(
         "source",
         Form::Message,

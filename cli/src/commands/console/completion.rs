@@ -1,6 +1,7 @@
 //! The names that the Tab key completes: variables, locals, objects of the state, and functions.
 
 use apply::checks::Live;
+use engine::address::Name;
 use engine::config::Config;
 use engine::expression::functions::references;
 use rustyline::completion::Completer;
@@ -16,12 +17,17 @@ impl Names {
     /// Collects the names of a spec and its state.
     pub(super) fn new(config: &Config, live: &Live) -> Self {
         let variables = config.variables.keys().map(|name| format!("var.{name}"));
-        let own = config.locals.keys().filter(|name| !name.starts_with("module."));
+        let is_of_module = |name: &&Name| name.starts_with("module.");
+        let own = config.locals.keys().filter(|name| !is_of_module(name));
         let locals = own.map(|name| format!("local.{name}"));
+        // Beside its outputs, the config has the inputs and locals of a module as locals.
+        let is_hidden = |name: &&Name| name.contains(".var.") || name.contains(".local.");
+        let of_modules = config.locals.keys().filter(is_of_module);
+        let outputs = of_modules.filter(|name| !is_hidden(name)).map(ToString::to_string);
         let objects = live.addresses().map(ToString::to_string);
         let functions = references().map(|function| format!("{}(", function.name));
         let mut names: Vec<String> =
-            variables.chain(locals).chain(objects).chain(functions).collect();
+            variables.chain(locals).chain(outputs).chain(objects).chain(functions).collect();
         names.sort();
         Self(names)
     }

@@ -9,6 +9,7 @@ mod call;
 mod diagnostics;
 pub(super) mod expand;
 mod instances;
+pub mod outside;
 mod references;
 pub mod source;
 #[cfg(test)]

@@ -22,12 +22,12 @@ pub struct ModuleSource {
     pub folder: String,
 }
 
-/// A git repository at a tag or revision.
+/// A git repository at a tag, branch or commit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Repository {
     /// The address that `git` gets.
     pub url: String,
-    /// The tag, or the hash of a commit.
+    /// The tag, the branch, or the hash of a commit.
     pub revision: String,
 }
 
