@@ -284,7 +284,7 @@ async fn look(
     tell: &mut Telling<'_>,
 ) -> Result<(), Error> {
     tell.job(follow.look().await?);
-    if tell.wonders()
+    if tell.is_patience_over()
         && let Ok(health) = endpoint.health().await
     {
         tell.queue(&health);
@@ -354,11 +354,11 @@ impl<'a> Telling<'a> {
     }
 
     /// Returns true, once, if the job has waited so long that its command looks up the reason.
-    fn wonders(&mut self) -> bool {
-        let wonders =
+    fn is_patience_over(&mut self) -> bool {
+        let is_patience_over =
             !self.asked && self.status == Some(Status::InQueue) && self.began.elapsed() > PATIENCE;
-        self.asked |= wonders;
-        wonders
+        self.asked |= is_patience_over;
+        is_patience_over
     }
 
     fn queue(&self, health: &jobs::Health) {

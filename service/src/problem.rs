@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::field_name::ApiVersion;
-use crate::store::ailment::{self, Ailment};
+use crate::store::error_class::{self, ErrorClass};
 
 /// The kind of a problem. Each API maps it to its own form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,9 +138,9 @@ impl Problem {
 
 impl From<rusqlite::Error> for Problem {
     fn from(error: rusqlite::Error) -> Problem {
-        let said = ailment::said(&error);
-        match ailment::of(&error) {
-            Ailment::Full => Problem::full(said),
+        let said = error_class::said(&error);
+        match error_class::of(&error) {
+            ErrorClass::Full => Problem::full(said),
             _ => Problem::because(said),
         }
     }

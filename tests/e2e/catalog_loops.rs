@@ -11,14 +11,14 @@ use crate::harness::{Dice, Project};
 use crate::recording_proxy::{Mood, Recorder};
 
 /// A server behind a relay, and a project that manages it.
-struct Trouble<'s> {
+struct RelayedProject<'s> {
     relay: Recorder,
     project: Project,
     /// Returns the names of all objects on the server, sorted.
     live: Box<dyn Fn() -> Vec<String> + 's>,
 }
 
-impl<'s> Trouble<'s> {
+impl<'s> RelayedProject<'s> {
     fn new(
         url: &str,
         mut project: Project,
@@ -99,7 +99,7 @@ fn rabbitmq_ends_as_it_should() {
         names.sort();
         names
     };
-    Trouble::new(&server.url, project, "RABBITMQ_URL", live).rounds();
+    RelayedProject::new(&server.url, project, "RABBITMQ_URL", live).rounds();
 }
 
 #[test]
@@ -128,12 +128,12 @@ fn powerdns_ends_as_it_should() {
         names.sort();
         names
     };
-    Trouble::new(&server.url, project, "POWERDNS_URL", live).rounds();
+    RelayedProject::new(&server.url, project, "POWERDNS_URL", live).rounds();
 }
 
 #[test]
 fn docker_ends_as_it_should() {
     let Some(engine) = Engine::start("loop", true) else { return };
     let project = engine.project();
-    Trouble::new(&engine.url, project, "DOCKER_URL", || engine.live()).rounds();
+    RelayedProject::new(&engine.url, project, "DOCKER_URL", || engine.live()).rounds();
 }

@@ -87,7 +87,7 @@ impl Run<'_> {
     }
 
     /// Returns true if a step is about an old object whose id a create of the same address has got.
-    pub(super) fn is_succeeded(&self, step: &Step) -> bool {
+    pub(super) fn acts_on_superseded(&self, step: &Step) -> bool {
         let Some(object) = &step.object else { return false };
         self.ids.superseded.contains(&(step.address.clone(), object.clone()))
     }

@@ -69,7 +69,7 @@ impl Run<'_> {
         tries: usize,
     ) -> Result<bool, ApplyError> {
         let step = self.scheduler.step(id);
-        if self.is_succeeded(step) {
+        if self.acts_on_superseded(step) {
             self.calls.unwritten.insert(id);
             self.finish_step(id, None, Instant::now());
             return Ok(false);

@@ -525,7 +525,7 @@ impl Cloud {
     }
 
     /// Notes that the server executes a request twice.
-    pub(crate) fn doubles(&mut self, request: &Request) {
+    pub(crate) fn note_second_execution(&mut self, request: &Request) {
         self.note("  doubled");
         self.doubled.extend(request.nonce.clone());
         self.repeated.extend(request.call);

@@ -160,7 +160,7 @@ impl DiskOfRunner {
     /// does.
     fn act<T>(&self, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         let runner = &self.runner;
-        if runner.dies_now("a disk operation") {
+        if runner.counts_boundary("a disk operation") {
             return no_space();
         }
         let rate = runner.rates.write_fails / 2;
@@ -219,7 +219,8 @@ impl Disk for DiskOfRunner {
             Ok(())
         };
         let runner = &self.runner;
-        if runner.dies_now("a write") || runner.strikes("disk within", runner.rates.write_fails / 2)
+        if runner.counts_boundary("a write")
+            || runner.strikes("disk within", runner.rates.write_fails / 2)
         {
             let part = runner.with_rng(|rng| rng.index(bytes.len() + 1));
             put(&bytes[..part])?;

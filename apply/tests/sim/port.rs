@@ -59,7 +59,7 @@ impl Runner {
         };
         let own = objects.iter().filter(|(id, live)| &*live.ty == ty && !is_left_out(id));
         let show = |(id, live): (&ObjectId, &Arc<Live>)| {
-            self.is_shown(&cloud, id, live);
+            self.note_shown(&cloud, id, live);
             self.object(id, live)
         };
         own.map(show).collect()
@@ -82,12 +82,12 @@ fn shapes_sent(runner: &Runner, call: &Call<'_>) -> Attributes {
 }
 
 /// A request on the wire. If its sender dies, the request may still arrive.
-pub(crate) struct Wire<'a> {
+pub(crate) struct SentRequest<'a> {
     pub(crate) runner: &'a Runner,
     pub(crate) request: Option<Request>,
 }
 
-impl Drop for Wire<'_> {
+impl Drop for SentRequest<'_> {
     fn drop(&mut self) {
         let Some(request) = self.request.take() else { return };
         let (arrives, after) =
@@ -125,7 +125,7 @@ impl Provider for PortProvider {
         let cloud = lock(&self.0.cloud);
         match cloud.seen(id, ago) {
             Some(live) => {
-                self.0.is_shown(&cloud, id, &live);
+                self.0.note_shown(&cloud, id, &live);
                 Ok(self.0.object(id, &live))
             }
             None => Err(Error::new(Kind::NotFound, format!("{ty} {id} does not exist"))),
@@ -208,15 +208,15 @@ impl Runner {
 
     async fn send(&self, request: Request) -> Result<Reply, Error> {
         let is_quick = request.is_prompt();
-        let mut wire = Wire { runner: self, request: Some(request) };
+        let mut sent = SentRequest { runner: self, request: Some(request) };
         if is_quick {
             self.short_latency().await;
         } else {
             self.latency().await;
         }
         self.die_at("on the wire").await;
-        let request = wire.request.take().unwrap();
-        drop(wire);
+        let request = sent.request.take().unwrap();
+        drop(sent);
         if self.strikes("lost_before", self.rates.lost_before) {
             self.note("  lost before");
             return Err(Self::doubt("no answer"));
@@ -245,7 +245,7 @@ impl Runner {
             cloud.catch_up();
             let first = self.reply(&mut cloud, &request);
             if !request.is_prompt() && self.strikes("doubled", self.rates.doubled) {
-                cloud.doubles(&request);
+                cloud.note_second_execution(&request);
                 let second = self.reply(&mut cloud, &request);
                 if self.with_rng(|rng| rng.per_mille(500)) { second } else { first }
             } else {

@@ -146,13 +146,13 @@ impl Runner {
     /// Passes a boundary at which the process can die but not stand still: a request on the wire goes on even
     /// if its sender stands still.
     pub(crate) async fn die_at(&self, what: &str) {
-        if self.dies_now(what) {
+        if self.counts_boundary(what) {
             std::future::pending::<()>().await;
         }
     }
 
     /// Counts a boundary. Returns true if the process is dead, or dies at this boundary.
-    pub(crate) fn dies_now(&self, what: &str) -> bool {
+    pub(crate) fn counts_boundary(&self, what: &str) -> bool {
         let number = self.boundaries.fetch_add(1, Ordering::Relaxed);
         if self.crash_at == Some(number) {
             let mut cloud = lock(&self.cloud);
@@ -200,7 +200,7 @@ impl Runner {
     }
 
     /// Notes that a look shows an object to the run.
-    pub(crate) fn is_shown(&self, cloud: &Cloud, id: &ObjectId, live: &Arc<Live>) {
+    pub(crate) fn note_shown(&self, cloud: &Cloud, id: &ObjectId, live: &Arc<Live>) {
         let now = cloud.now_ms();
         let mut shown = self.shown.lock().unwrap();
         while shown.front().is_some_and(|(at, ..)| at + FRESH_MS < now) {

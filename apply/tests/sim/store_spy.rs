@@ -20,7 +20,7 @@ pub(crate) struct StoreSpy {
     pub(crate) runner: Arc<Runner>,
 }
 
-struct DeskHeld {
+struct LockedStoreSpy {
     held: Box<dyn LockedStore>,
     runner: Arc<Runner>,
     broken: bool,
@@ -32,7 +32,7 @@ struct DeskHeld {
     said_bytes: Option<u64>,
 }
 
-impl DeskHeld {
+impl LockedStoreSpy {
     /// Draws whether a write fails. Returns None if it succeeds, true if it is written although it fails, and
     /// false if nothing is written.
     fn fails(&mut self, what: &str) -> Option<bool> {
@@ -136,7 +136,7 @@ impl Store for StoreSpy {
                 lock(&self.runner.cloud).take_over_what(&snapshot);
             }
         }
-        let held = DeskHeld {
+        let held = LockedStoreSpy {
             held,
             runner: self.runner.clone(),
             broken: false,
@@ -160,7 +160,7 @@ impl Store for StoreSpy {
 }
 
 #[async_trait]
-impl LockedStore for DeskHeld {
+impl LockedStore for LockedStoreSpy {
     fn loaded(&self) -> &Loaded {
         self.held.loaded()
     }

@@ -21,7 +21,7 @@ use crate::audit::{Asking, Meant};
 use crate::bad_wire;
 use crate::bugs::Bug;
 use crate::cloud::{Cloud, Live, lock};
-use crate::port::Wire as OnTheWire;
+use crate::port::SentRequest;
 use crate::runner::Runner;
 use crate::service::{self, Asked, Understood, body, empty, page};
 
@@ -223,7 +223,7 @@ impl Line {
                 let cloud = lock(&runner.cloud);
                 match cloud.seen(id, ago).filter(|live| *live.ty == *asked.ty()) {
                     Some(live) => {
-                        runner.is_shown(&cloud, id, &live);
+                        runner.note_shown(&cloud, id, &live);
                         asked.shows(&asked.object(&cloud, id, &live))
                     }
                     None => asked.misses(),
@@ -244,7 +244,7 @@ impl Line {
             |id| runner.strikes("incomplete", runner.rates.incomplete) && cloud.is_young(id);
         let own = own.filter(|(id, _)| !is_left_out(id));
         let show = |(id, live): (&ObjectId, &Arc<Live>)| {
-            runner.is_shown(&cloud, id, live);
+            runner.note_shown(&cloud, id, live);
             asked.object(&cloud, id, live)
         };
         let mut shown: Vec<Json> = own.map(show).collect();
@@ -273,7 +273,7 @@ impl Line {
             return answer;
         }
         let request = request(asked, &made.asking, sent, meant);
-        let mut wire = OnTheWire { runner, request: Some(request) };
+        let mut wire = SentRequest { runner, request: Some(request) };
         runner.latency().await;
         runner.die_at("on the wire").await;
         let request = wire.request.take().unwrap();
@@ -298,7 +298,7 @@ impl Line {
             cloud.catch_up();
             let first = self.effect(&mut cloud, asked, &request, &made);
             if runner.strikes("doubled", runner.rates.doubled) {
-                cloud.doubles(&request);
+                cloud.note_second_execution(&request);
                 let second = self.effect(&mut cloud, asked, &request, &made);
                 if runner.with_rng(|rng| rng.per_mille(500)) { second } else { first }
             } else {

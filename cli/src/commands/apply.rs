@@ -249,11 +249,7 @@ async fn run(asked: &Asked<'_>, output: &Arc<Output>) -> Result<Status, CommandE
     let made = if shows_digest { made.with_digest() } else { made };
     let Some(plan) = &made.plan else {
         session.close().await?;
-        teller.plan(&made.view());
-        if !teller.is_json() {
-            plan::print(&made, PlanFormat::Text, running.steps, output);
-        }
-        return Ok(Status::Failed);
+        return Ok(refuse(&made, &teller, output));
     };
     let shown = Shown { made: &made, running, teller: &teller, stop: &stop, output };
     let planned = plan::status(&made, false);
@@ -431,9 +427,14 @@ impl Shown<'_> {
     }
 }
 
+/// Shows the errors, and the plan if only policies deny it.
 fn refuse(made: &Made, teller: &Teller, output: &Output) -> Status {
-    output.diagnostics(&made.diagnostics, &made.sources);
     teller.plan(&made.view());
+    if teller.is_json() {
+        output.diagnostics(&made.diagnostics, &made.sources);
+    } else {
+        plan::print(made, PlanFormat::Text, false, output);
+    }
     Status::Failed
 }
 

@@ -62,7 +62,7 @@ pub(super) fn place(path: &Path) -> Result<Place, CommandError> {
         return Ok(Place::Stream(path.to_owned()));
     }
     let real = path.canonicalize().map_err(fail)?;
-    if let Some(why) = is_plumbs_own(&real) {
+    if let Some(why) = reason_against(&real) {
         return refuse(why);
     }
     if found.len() > 0 && !is_plan(&real).map_err(fail)? {
@@ -81,7 +81,7 @@ fn new_file(path: &Path) -> Result<Place, CommandError> {
     };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let real = folder.canonicalize().map_err(|error| fail(&error))?.join(name);
-    match is_plumbs_own(&real) {
+    match reason_against(&real) {
         None => Ok(Place::File(path.to_owned())),
         Some(why) => {
             let message = format!("the plan is not saved: {} {why}", path.display());
@@ -92,7 +92,7 @@ fn new_file(path: &Path) -> Result<Place, CommandError> {
 
 /// Returns the reason why no plan may be saved to this path: it is one of Plumb's own files or a file of a
 /// spec. Returns `None` for other paths.
-fn is_plumbs_own(real: &Path) -> Option<&'static str> {
+fn reason_against(real: &Path) -> Option<&'static str> {
     if real.components().any(|part| part.as_os_str() == STATE_FOLDER) {
         return Some("lies in .plumb, which is Plumb's own");
     }

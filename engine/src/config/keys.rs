@@ -304,7 +304,11 @@ pub const PROVIDER_SOURCE: &[Key] = &[
         Form::Value,
         "A table or a list of texts: an instance of the provider for each.",
     ),
-    key("revision", Form::Text, "The tag, branch or commit of the repository that holds the descriptor."),
+    key(
+        "revision",
+        Form::Text,
+        "The tag, branch or commit of the repository that holds the descriptor.",
+    ),
     key(
         "source",
         Form::Message,

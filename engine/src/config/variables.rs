@@ -131,8 +131,8 @@ impl Reader<'_> {
         if let (Some(value), Some(allowed)) = (&value, &allowed)
             && value.is_known()
         {
-            let place = given.map(|(_, place)| place);
-            self.check_allowed(value, allowed, place, sensitive);
+            let place = given.and_then(|(_, place)| place);
+            self.check_allowed((value, sensitive), allowed, (given.is_some(), place));
         }
         let value = value.unwrap_or(Value::Null);
         let value = if sensitive { Datum::secret(value) } else { Datum::plain(value) };
@@ -265,23 +265,21 @@ impl Reader<'_> {
         }
     }
 
-    /// Checks a value. `place` is none for the default, else what gives the value, if that is known.
+    /// Checks the value, which is the default unless it is given.
     fn check_allowed(
         &mut self,
-        value: &Value,
+        (value, sensitive): (&Value, bool),
         allowed: &[Value],
-        place: Option<Option<&String>>,
-        sensitive: bool,
+        (given, place): (bool, Option<&String>),
     ) {
         if allowed.iter().any(|one| one.same(value)) {
             return;
         }
         let texts: Option<Vec<&str>> = allowed.iter().map(Value::as_str).collect();
         let choices = texts.filter(|_| !sensitive);
-        let given = place.is_some();
         let at = if given { self.block.header } else { self.place("default", sensitive) };
         let diagnostic = say::not_allowed(self.name, given, choices, at);
-        self.diagnostics.push(say::given_by(diagnostic, place.flatten()));
+        self.diagnostics.push(say::given_by(diagnostic, place));
     }
 }
 

@@ -52,11 +52,11 @@ struct Chunk {
     output: Value,
 }
 
-/// The news of a job since the previous ones.
-struct News {
+/// The change of a job since the previous update.
+struct StreamUpdate {
     state: JobState,
     /// True if the outputs belong to another run than the previous ones. That run was cut off.
-    anew: bool,
+    of_other_run: bool,
     outputs: Vec<Value>,
     /// The length of the outputs as text, in bytes.
     bytes: usize,
@@ -76,7 +76,7 @@ struct Reading {
     id: String,
     until: Instant,
     ended: bool,
-    /// The run of the previous news; `None` before the first ones.
+    /// The run of the previous update; `None` before the first.
     run: Option<Run>,
     /// True if the worker has streamed anything.
     streamed: bool,
@@ -138,8 +138,8 @@ fn call(body: &[u8]) -> Result<Box<RawValue>, Problem> {
 }
 
 impl Reading {
-    /// Waits for news of the job, and returns them with its state.
-    async fn next(&mut self) -> Result<News, Problem> {
+    /// Waits for an update of the job, and returns it.
+    async fn next(&mut self) -> Result<StreamUpdate, Problem> {
         let subscription = self.app.queue.projection.subscribe(&self.id);
         loop {
             let mut bell = std::pin::pin!(subscription.news().notified());
@@ -148,13 +148,13 @@ impl Reading {
             let drain =
                 move |tx: &crate::store::Tx<'_>| Queue::drain(tx, &endpoint, &id, DRAIN_MAX);
             let Drained { state, run, chunks } = self.app.store.write(drain).await?;
-            let anew = self.run.is_some_and(|known| known != run);
-            if anew || !chunks.is_empty() || state.is_final() {
+            let of_other_run = self.run.is_some_and(|known| known != run);
+            if of_other_run || !chunks.is_empty() || state.is_final() {
                 self.run = Some(run);
                 let parsed = chunks.iter().filter_map(|chunk| serde_json::from_str(chunk).ok());
                 let outputs = parsed.map(|chunk: Chunk| chunk.output).collect();
                 let bytes = chunks.iter().map(String::len).sum();
-                return Ok(News { state, anew, outputs, bytes });
+                return Ok(StreamUpdate { state, of_other_run, outputs, bytes });
             }
             if Instant::now() >= self.until || self.app.draining.is_cancelled() {
                 self.waiting_client.was_answered();
@@ -174,10 +174,10 @@ impl Reading {
     async fn whole(mut self) -> Result<Response, Problem> {
         let (mut whole, mut share) = (Whole::default(), MemoryShare::default());
         loop {
-            let news = self.next().await?;
-            let over = news.outputs.is_empty();
-            let state = news.state;
-            if let Err(message) = whole.take(news) {
+            let update = self.next().await?;
+            let over = update.outputs.is_empty();
+            let state = update.state;
+            if let Err(message) = whole.take(update) {
                 return Ok(worker_error(&message));
             }
             share.grow_to(whole.bytes, Instant::now() + ROOM_TIMEOUT).await?;
@@ -205,12 +205,12 @@ impl Reading {
             }
             match self.next().await {
                 // The events of the run that was cut off are sent and cannot be taken back.
-                Ok(News { anew: true, .. }) if self.streamed => {
+                Ok(StreamUpdate { of_other_run: true, .. }) if self.streamed => {
                     self.waiting_client.was_answered();
                     self.ended = true;
                     self.ready.push_back(Bytes::from(error_event(CUT_OFF)));
                 }
-                Ok(News { state, outputs, .. }) => {
+                Ok(StreamUpdate { state, outputs, .. }) => {
                     self.ended = state.is_final() && outputs.is_empty();
                     self.streamed |= !outputs.is_empty();
                     self.ready.extend(outputs.iter().flat_map(pieces).map(Bytes::from));
@@ -259,18 +259,18 @@ impl Reading {
 }
 
 impl Whole {
-    /// Adds news, up to the limit of an answer. News of another run replace those of the run that
+    /// Adds an update, up to the limit of an answer. Those of another run replace those of the run that
     /// was cut off.
-    fn take(&mut self, news: News) -> Result<(), String> {
-        if news.anew {
+    fn take(&mut self, update: StreamUpdate) -> Result<(), String> {
+        if update.of_other_run {
             *self = Whole::default();
         }
-        self.bytes += news.bytes;
+        self.bytes += update.bytes;
         if self.bytes > WHOLE_MAX {
             let megabytes = WHOLE_MAX >> 20;
             return Err(format!("the answer is larger than {megabytes} MB; ask for a stream"));
         }
-        self.parts.extend(news.outputs);
+        self.parts.extend(update.outputs);
         Ok(())
     }
 }
@@ -357,13 +357,13 @@ mod tests {
     #[test]
     fn whole_answers_are_bounded() {
         let mut whole = Whole::default();
-        let of = |bytes, anew| {
+        let of = |bytes, of_other_run| {
             let outputs = vec![json!("x")];
-            News { state: JobState::InProgress, anew, outputs, bytes }
+            StreamUpdate { state: JobState::InProgress, of_other_run, outputs, bytes }
         };
-        let news = |bytes| of(bytes, false);
-        assert_eq!(whole.take(news(WHOLE_MAX)), Ok(()));
-        assert!(whole.take(news(1)).is_err_and(|message| message.contains("20 MB")));
+        let update = |bytes| of(bytes, false);
+        assert_eq!(whole.take(update(WHOLE_MAX)), Ok(()));
+        assert!(whole.take(update(1)).is_err_and(|message| message.contains("20 MB")));
         assert_eq!(whole.parts.len(), 1);
         assert_eq!(whole.take(of(1, true)), Ok(()));
         assert_eq!((whole.parts.len(), whole.bytes), (1, 1));

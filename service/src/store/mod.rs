@@ -8,7 +8,7 @@
 //!
 //! Reads see committed data only, each in its own snapshot.
 
-pub(crate) mod ailment;
+pub(crate) mod error_class;
 pub(crate) mod objects;
 mod schema;
 mod writer;
@@ -26,7 +26,7 @@ use crate::histogram::{Bounds, Histogram};
 use crate::log::{self, Log, LogLevel};
 use crate::own_files::itself;
 use crate::problem::Problem;
-use ailment::Ailment;
+use error_class::ErrorClass;
 use writer::{Op, Writer};
 
 /// The error with which the store could not be opened.
@@ -56,10 +56,10 @@ pub enum StoreError {
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> StoreError {
-        match ailment::of(&error) {
-            Ailment::Full => StoreError::Full(error),
-            Ailment::Damaged => StoreError::Damaged(error),
-            Ailment::Other => StoreError::Sqlite(error),
+        match error_class::of(&error) {
+            ErrorClass::Full => StoreError::Full(error),
+            ErrorClass::Damaged => StoreError::Damaged(error),
+            ErrorClass::Other => StoreError::Sqlite(error),
         }
     }
 }

@@ -19,7 +19,7 @@ pub(super) async fn create(
     desired: &Attributes,
     nonce: &Nonce,
     made: &mut Option<Object>,
-) -> Result<(), Trouble> {
+) -> Result<(), Failure> {
     let none = Attributes::new();
     let changed = desired.keys().cloned().collect();
     let about = Change { desired, live: &none, changed: &changed };
@@ -65,21 +65,21 @@ pub(super) struct Change<'a> {
 }
 
 /// The reason that a program did not end as it should.
-pub(super) struct Trouble {
+pub(super) struct Failure {
     pub(super) words: String,
     /// True if the API refused the call, and nothing happened.
     pub(super) is_refusal: bool,
 }
 
-impl From<String> for Trouble {
+impl From<String> for Failure {
     fn from(words: String) -> Self {
         Self { words, is_refusal: false }
     }
 }
 
-impl From<Trouble> for String {
-    fn from(trouble: Trouble) -> Self {
-        trouble.words
+impl From<Failure> for String {
+    fn from(failure: Failure) -> Self {
+        failure.words
     }
 }
 
@@ -91,7 +91,7 @@ pub(super) async fn program(
     step: &Step<'_>,
     change: &Change<'_>,
     made: &mut Option<Object>,
-) -> Result<Option<Object>, Trouble> {
+) -> Result<Option<Object>, Failure> {
     let Change { desired, live, changed } = *change;
     let programs = schema.programs(step.kind);
     let judged = match step.kind {
@@ -124,7 +124,7 @@ pub(super) async fn program(
         if step.kind == ProgramKind::Create && reply.as_ref().is_err_and(is_refused) {
             suite.witness.refused(&schema.name)?;
         }
-        let reply = reply.map_err(|error| Trouble {
+        let reply = reply.map_err(|error| Failure {
             words: complaint(suite, &of_phase(step.kind, phase, phases), &schema.name, &error),
             is_refusal: error.kind == Kind::Rejected,
         })?;

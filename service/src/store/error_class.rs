@@ -10,7 +10,7 @@ use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
 /// The class of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ailment {
+pub(crate) enum ErrorClass {
     /// There is no room on the disk.
     Full,
     /// The file was not written by `SQLite`, or has been damaged.
@@ -20,23 +20,23 @@ pub(crate) enum Ailment {
 }
 
 /// Returns the class of an error.
-pub(crate) fn of(error: &Error) -> Ailment {
-    let Error::SqliteFailure(failure, _) = error else { return Ailment::Other };
+pub(crate) fn of(error: &Error) -> ErrorClass {
+    let Error::SqliteFailure(failure, _) = error else { return ErrorClass::Other };
     match failure.code {
-        DiskFull => Ailment::Full,
+        DiskFull => ErrorClass::Full,
         // `SQLite` cannot enlarge the shared-memory file, which it needs for every read.
-        _ if failure.extended_code == SQLITE_IOERR_SHMSIZE => Ailment::Full,
-        DatabaseCorrupt | NotADatabase => Ailment::Damaged,
-        _ => Ailment::Other,
+        _ if failure.extended_code == SQLITE_IOERR_SHMSIZE => ErrorClass::Full,
+        DatabaseCorrupt | NotADatabase => ErrorClass::Damaged,
+        _ => ErrorClass::Other,
     }
 }
 
 /// Returns an error as a text for people.
 pub(crate) fn said(error: &Error) -> String {
     match of(error) {
-        Ailment::Full => format!("the disk is full ({error})"),
-        Ailment::Damaged => format!("the file is damaged ({error})"),
-        Ailment::Other => error.to_string(),
+        ErrorClass::Full => format!("the disk is full ({error})"),
+        ErrorClass::Damaged => format!("the file is damaged ({error})"),
+        ErrorClass::Other => error.to_string(),
     }
 }
 
@@ -56,7 +56,7 @@ mod tests {
             assert!(said(&failure(code)).starts_with("the file is damaged ("), "{code}");
         }
         for code in [ffi::SQLITE_IOERR, ffi::SQLITE_IOERR_READ, ffi::SQLITE_BUSY] {
-            assert_eq!(of(&failure(code)), Ailment::Other, "{code}");
+            assert_eq!(of(&failure(code)), ErrorClass::Other, "{code}");
         }
     }
 }
