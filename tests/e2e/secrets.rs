@@ -1,5 +1,7 @@
 //! A planted secret is searched for in all bytes that are written and printed.
 
+use serde_json::json;
+
 use crate::harness::{KEY, Project, Service, data};
 
 const SECRET: &str = "hunter2-canary-41c";
@@ -113,4 +115,41 @@ fn a_saved_plan_needs_its_secrets_again() {
     project.set("PLUMB_VAR_password", SECRET);
     project.run(&["apply", "plan.json", "-y"]).expect(0);
     assert_eq!(service.list("/templates")[0]["env"]["PASSWORD"], SECRET);
+}
+
+/// Somebody adds a secret to a map of plain values, outside. Nobody gave it to Plumb, so its name alone says
+/// what it is.
+#[test]
+fn a_secret_that_was_added_outside_is_not_shown() {
+    let folder = data();
+    let service = Service::start(folder.path(), &[]);
+    let spec =
+        "[resource.template.t]\nname = \"t\"\nimage_name = \"i:1\"\nenv = { MODEL = \"tiny\" }\n";
+    let project = Project::with(spec, &service);
+    project.run(&["apply", "-y"]).expect(0);
+    let id = service.list("/templates")[0]["id"].as_str().unwrap().to_owned();
+    let env = json!({"MODEL": "tiny", "DB_PASSWORD": "canary-1", "URL": "redis://u:canary-2@h"});
+    let (status, body) =
+        service.request("PATCH", &format!("/templates/{id}"), Some(&json!({"env": env})));
+    assert_eq!(status, 200, "{body}");
+    for (command, code) in [
+        (&["plan"][..], 0),
+        (&["plan", "--json"], 0),
+        (&["plan", "--format", "markdown"], 0),
+        (&["drift"], 2),
+        (&["drift", "--json"], 2),
+        (&["drift", "--write"], 2),
+        (&["plan", "--out", "p.plan"], 0),
+        (&["show", "p.plan"], 0),
+        (&["apply", "-y"], 0),
+    ] {
+        let ran = project.run(command).expect(code);
+        assert!(!ran.said().contains("canary"), "{command:?}: {}", ran.said());
+        let names = ran.said().contains("DB_PASSWORD")
+            || command[0] == "apply"
+            || command.contains(&"--out");
+        assert!(names, "{command:?}: {}", ran.said());
+    }
+    let shown = &service.list("/templates")[0]["env"];
+    assert_eq!(*shown, json!({"MODEL": "tiny"}));
 }

@@ -17,6 +17,7 @@ use crate::plan::evaluate::desired::Wanted;
 use crate::plan::evaluate::scope::object;
 use crate::plan::input::PlanInput;
 use crate::plan::{Change, Drift};
+use crate::secret_words::is_secret_entry;
 use crate::stored::{KnownSecrets, SecretScanner, seal};
 use crate::value::{Attributes, Datum, Path, Paths, Segment, Value};
 
@@ -65,7 +66,10 @@ impl<'a> Redactor<'a> {
         planned: &Planned<'_>,
     ) -> Arc<Attributes> {
         let sensitive = &planned.draft.change.sensitive;
-        self.each(was, sensitive, &|name, value, places| {
+        let named = named_secrets(was, planned);
+        let mut all = sensitive.clone();
+        all.extend_below(&Path::root(), &named);
+        self.each(was, &all, &|name, value, places| {
             let is_same = planned.value(name).is_some_and(|is| agree(is, value, self.key));
             let sealed = if is_same {
                 seal(value, places, self.key)
@@ -128,6 +132,22 @@ impl<'a> Redactor<'a> {
         }
         SecretScanner::new(self.key, &self.known).seal_part_of(sealed, clear)
     }
+}
+
+/// Returns the entries of maps that the spec does not have, and that count as secrets by their names or texts,
+/// such as an entry `DB_PASSWORD` that somebody added outside.
+fn named_secrets(was: &Attributes, planned: &Planned<'_>) -> Paths {
+    let mut places = Paths::none();
+    for (name, value) in was {
+        let Value::Map(entries) = value else { continue };
+        let wanted = planned.value(name);
+        let has = |key| matches!(wanted, Some(Value::Map(wanted)) if wanted.contains_key(key));
+        let secrets = entries.iter().filter(|(key, entry)| is_secret_entry(key, entry));
+        for (key, _) in secrets.filter(|(key, _)| !has(*key)) {
+            places.insert(Path::attribute(name.clone()).join(Segment::Key(key.clone())));
+        }
+    }
+    places
 }
 
 /// Returns an attribute of a draft that becomes a secret and gets another secret at the same time: the old
