@@ -1,9 +1,10 @@
 //! The types of references to attributes and items.
 
 use super::{Checker, member};
-use crate::address::Name;
+use crate::address::{ModulePath, Name};
 use crate::diagnostics::{Advice, nearest};
 use crate::expression::typing::{end_of, item_of, type_word};
+use crate::expression::visit::change;
 use crate::expression::{Access, Expr, Kind, Range, Root};
 use crate::types::{Field, Type};
 use crate::value::Value;
@@ -183,12 +184,36 @@ fn is_of_resource(mut expr: &Expr) -> bool {
     }
 }
 
+/// Returns a reference as its own module writes it: `value.a` for `module.x["eu"].value.a`. So a mistake in a module
+/// has the same words in all instances.
+fn as_in_its_module(expr: &Expr) -> Expr {
+    let mut expr = expr.clone();
+    change(&mut expr, &mut |part| {
+        match &mut part.kind {
+            Kind::Root(Root::Resource(block)) => *block = block.within(&ModulePath::root()),
+            Kind::Root(Root::Local(name)) => {
+                let own = |word: &str, root: fn(Name) -> Root| {
+                    let at = name.starts_with("module.").then(|| name.rfind(word)).flatten()?;
+                    Some(root(name[at + word.len()..].into()))
+                };
+                let own = own(".var.", Root::Var).or_else(|| own(".local.", Root::Local));
+                if let Some(root) = own {
+                    part.kind = Kind::Root(root);
+                }
+            }
+            _ => {}
+        }
+        true
+    });
+    expr
+}
+
 /// Returns the text of a reference, short enough for a message; none for other expressions.
 fn name_of(expr: &Expr) -> Option<String> {
     let mut base = expr;
     for _ in 0..8 {
         match &base.kind {
-            Kind::Root(_) => return Some(expr.to_string()),
+            Kind::Root(_) => return Some(as_in_its_module(expr).to_string()),
             Kind::Attribute(inner, _) => base = inner,
             Kind::Index(inner, index) => match &index.kind {
                 Kind::Literal(_) | Kind::Root(_) => base = inner,
