@@ -21,7 +21,7 @@ use crate::address::Name;
 use crate::digest::Fingerprint;
 use crate::expression::Expr;
 use crate::sorted;
-use crate::types::Type;
+use crate::types::{Field, Type};
 
 /// A value. Collections are shared, so a clone is cheap.
 #[derive(Clone, PartialEq)]
@@ -166,7 +166,7 @@ impl Value {
                 entries
                     .iter()
                     .map(|(name, value)| {
-                        let field = crate::types::Field { ty: value.type_of(), optional: false };
+                        let field = Field { ty: value.type_of(), optional: false };
                         (name.clone(), field)
                     })
                     .collect(),
@@ -284,6 +284,33 @@ impl Value {
         }
     }
 
+    /// Returns the value with null for each optional attribute of its type that it leaves out. The value has
+    /// the type.
+    #[must_use]
+    pub fn with_optional_attributes(&self, ty: &Type) -> Self {
+        let all = |items: &[Self], item: &Type| {
+            items.iter().map(|it| it.with_optional_attributes(item)).collect()
+        };
+        match (self, ty) {
+            (Self::List(items), Type::List(item)) => Self::list(all(items, item)),
+            (Self::Set(items), Type::Set(item)) => Self::set(all(items, item)),
+            (Self::Map(entries), Type::Map(item)) => {
+                let entry = |(key, value): (&Name, &Self)| {
+                    (key.clone(), value.with_optional_attributes(item))
+                };
+                Self::map(entries.iter().map(entry).collect())
+            }
+            (Self::Map(entries), Type::Object(fields)) => {
+                let value = |(name, field): (&Name, &Field)| match entries.get(name) {
+                    Some(value) => Some((name.clone(), value.with_optional_attributes(&field.ty))),
+                    None => field.optional.then(|| (name.clone(), Self::Null)),
+                };
+                Self::map(fields.iter().filter_map(value).collect())
+            }
+            _ => self.clone(),
+        }
+    }
+
     /// Calls `visit` for the value, and for each part inside it.
     pub fn each_part<'v>(&'v self, visit: &mut dyn FnMut(&'v Value)) {
         visit(self);
@@ -358,10 +385,7 @@ fn convert_all(items: &[Value], ty: &Type) -> Result<Vec<Value>, Misfit> {
     items.iter().enumerate().map(convert).collect()
 }
 
-fn convert_object(
-    entries: &Attributes,
-    fields: &BTreeMap<Name, crate::types::Field>,
-) -> Result<Value, Misfit> {
+fn convert_object(entries: &Attributes, fields: &BTreeMap<Name, Field>) -> Result<Value, Misfit> {
     let mut object = Attributes::new();
     for (name, value) in entries {
         let field = fields.get(name).ok_or_else(|| Misfit {

@@ -93,10 +93,12 @@ impl Progress {
                 );
                 self.say(Label::Caution, &address.to_string(), &text)
             }
-            Event::StepFinished { step, address, operation, done, id, ms } => {
+            Event::StepFinished { step, address, operation, done, id, ms, not_taken } => {
                 self.waits.remove(step);
                 let done = word(done.as_ref(), self::done(*operation));
-                self.finished(&address.to_string(), &done, id.as_deref(), *ms)
+                let address = address.to_string();
+                self.finished(&address, &done, id.as_deref(), *ms)
+                    + &self.not_taken(&address, not_taken)
             }
             Event::StepFailed { step, address, operation, message, help } => {
                 self.waits.remove(step);
@@ -157,6 +159,19 @@ impl Progress {
         }
         let id = id.map_or_else(String::new, |id| format!(" (id {})", safe::text(id)));
         self.say(Label::Good, address, &format!("{done} in {}{id}", time(ms)))
+    }
+
+    /// Returns the warning about attributes that the object has otherwise than they were sent.
+    fn not_taken(&self, address: &str, names: &[String]) -> String {
+        if names.is_empty() {
+            return String::new();
+        }
+        let names: Vec<String> = names.iter().map(|it| format!("`{}`", safe::text(it))).collect();
+        let text = format!(
+            "the API shows another value than was sent of {}; the next plan shows the difference",
+            names.join(", ")
+        );
+        self.say(Label::Caution, address, &text)
     }
 
     fn failed(
@@ -331,6 +346,7 @@ mod tests {
             done: None,
             id,
             ms,
+            not_taken: Vec::new(),
         }
     }
 
@@ -469,11 +485,20 @@ mod tests {
                 is_lookup,
                 ms: 20_000,
             },
-            Event::StepFinished { step, address: address(), operation, done, id, ms: 31_000 },
+            Event::StepFinished {
+                step,
+                address: address(),
+                operation,
+                done,
+                id,
+                ms: 31_000,
+                not_taken: vec!["size".to_owned()],
+            },
         ];
         assert_eq!(
             lines(&events),
-            "[0/1] app.b: resizing…\n[0/1] app.b: still resizing, 20 s\n[1/1] app.b: resized in 31.0s\n"
+            "[0/1] app.b: resizing…\n[0/1] app.b: still resizing, 20 s\n[1/1] app.b: resized in 31.0s\n\
+             [1/1] app.b: the API shows another value than was sent of `size`; the next plan shows the difference\n"
         );
     }
 

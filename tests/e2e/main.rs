@@ -64,4 +64,5 @@ mod state;
 mod state_encryption;
 mod test_command;
 mod unset;
+mod values_not_taken;
 mod versions;

@@ -179,3 +179,29 @@ fn a_repository_is_fetched_by_init_alone_and_pinned() {
     let missing = project.run(&["init"]).expect(1).said();
     assert!(missing.contains("cannot fetch file://"), "{missing}");
 }
+
+/// An optional attribute of an object that is not given is null, in variables, in their defaults and in inputs.
+#[test]
+fn attributes_that_are_left_out_are_null() {
+    let project = Project::new(
+        "[variable.regions]\ntype = \"map(object{workers = integer, size? = integer})\"\n\
+         default = { eu = { workers = 1 }, us = { workers = 2, size = 20 } }\n\
+         [module.m]\nsource = \"./m\"\nfor_each = \"${var.regions}\"\n\
+         size = \"${coalesce(each.value.size, 10)}\"\nlimits = [{ min = 1 }]\n\
+         [output.all]\nvalue = \"${{ for k, m in module.m : k => m.all }}\"\n",
+    );
+    std::fs::create_dir(project.path("m")).unwrap();
+    project.write(
+        "m/plumb.toml",
+        "[variable.size]\ntype = \"integer\"\n[variable.limits]\n\
+         type = \"list(object{min = integer, max? = integer})\"\n\
+         [output.all]\nvalue = \"${var.size} ${var.limits[0].max == null}\"\n",
+    );
+    project.run(&["apply", "--yes"]).expect(0);
+    let all = project.run(&["output", "--json"]).expect(0).json();
+    assert_eq!(all["all"], serde_json::json!({"eu": "10 true", "us": "20 true"}), "{all}");
+    let given = r#"regions={ asia = { workers = 1 } }"#;
+    project.run(&["apply", "--yes", "--var", given]).expect(0);
+    let all = project.run(&["output", "--json"]).expect(0).json();
+    assert_eq!(all["all"], serde_json::json!({"asia": "10 true"}), "{all}");
+}

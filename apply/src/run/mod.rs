@@ -13,6 +13,7 @@ mod heartbeat;
 mod id_reuse;
 mod input_fingerprint;
 mod intent;
+mod not_taken;
 mod outcome;
 mod permit;
 mod prepare;

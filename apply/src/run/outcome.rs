@@ -17,6 +17,7 @@ use engine::value::Attributes;
 use provider_port::{Error, Kind, Reply};
 
 use super::call::{Doubt, InFlight};
+use super::not_taken::not_taken;
 use super::retry::words;
 use super::{Answer, Run};
 use crate::ApplyError;
@@ -82,11 +83,14 @@ impl Run<'_> {
             let known = self.known_if_done(&flight);
             self.seen(object, &known, &flight)
         });
+        let key = &self.session.snapshot().seal_key;
+        let shown = object.filter(|_| !flight.started.ends_its_object());
+        let not_taken = shown.map(|object| not_taken(&flight, object, key)).unwrap_or_default();
         self.secrets.keep(&flight, object);
         let made = seen.as_ref().map(|seen| seen.id.to_string());
         let call = flight.started.call;
         self.session.record(Record::Finished { call, outcome: Outcome::Done { object: seen } })?;
-        self.finish_call(id, made, &flight);
+        self.finish_call(id, made, not_taken, &flight);
         Ok(())
     }
 
@@ -184,7 +188,7 @@ impl Run<'_> {
         let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         let outcome = Outcome::Done { object: None };
         self.session.record(Record::Finished { call: flight.started.call, outcome })?;
-        self.finish_call(id, None, &flight);
+        self.finish_call(id, None, Vec::new(), &flight);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use tokio::time::Instant;
 
+use engine::address::Name;
 use engine::event::Event;
 use engine::plan::StepId;
 
@@ -12,15 +13,27 @@ use crate::step_error::StepError;
 
 impl Run<'_> {
     pub(super) fn finish_step(&mut self, id: StepId, made: Option<String>, since: Instant) {
-        self.finish(id, made, since, None);
+        self.finish(id, (made, since), (None, Vec::new()));
     }
 
-    /// Ends the step of a call.
-    pub(super) fn finish_call(&mut self, id: StepId, made: Option<String>, flight: &InFlight) {
-        self.finish(id, made, flight.since, flight.words().done);
+    /// Ends the step of a call. `not_taken` are the attributes that the object has otherwise than they were
+    /// sent.
+    pub(super) fn finish_call(
+        &mut self,
+        id: StepId,
+        made: Option<String>,
+        not_taken: Vec<Name>,
+        flight: &InFlight,
+    ) {
+        self.finish(id, (made, flight.since), (flight.words().done, not_taken));
     }
 
-    fn finish(&mut self, id: StepId, made: Option<String>, since: Instant, done: Option<String>) {
+    fn finish(
+        &mut self,
+        id: StepId,
+        (made, since): (Option<String>, Instant),
+        (done, not_taken): (Option<String>, Vec<Name>),
+    ) {
         let step = self.scheduler.step(id);
         let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.reporter.events.push(Event::StepFinished {
@@ -30,6 +43,7 @@ impl Run<'_> {
             done,
             id: made,
             ms,
+            not_taken: not_taken.iter().map(ToString::to_string).collect(),
         });
         self.scheduler.done(id);
     }

@@ -210,7 +210,11 @@ impl LocalConfig {
         match &self.ty {
             None => Ok(value),
             Some(ty) => {
-                value.convert(ty).map_err(|misfit| misfit.shown(!value.sensitive.is_empty()))
+                let fitting = value.convert(ty);
+                let fitting =
+                    fitting.map_err(|misfit| misfit.shown(!value.sensitive.is_empty()))?;
+                let value = fitting.value.with_optional_attributes(ty);
+                Ok(Datum { value, ..fitting })
             }
         }
     }

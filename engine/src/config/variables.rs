@@ -227,7 +227,7 @@ impl Reader<'_> {
 
     fn fitting(&mut self, key: &str, value: &Value, ty: &Type, sensitive: bool) -> Option<Value> {
         match value.convert(ty) {
-            Ok(value) => Some(value),
+            Ok(value) => Some(value.with_optional_attributes(ty)),
             Err(misfit) => {
                 let at = self.place(key, sensitive);
                 let reason = format!("`{key}` of `{}`: {}", self.name, misfit.shown(sensitive));
@@ -305,7 +305,8 @@ pub fn value_of(given: &Given, ty: &Type, sensitive: bool) -> Result<Value, Stri
         Given::Value(value) => value.clone(),
         Given::Unset => return Err("no value was given".to_owned()),
     };
-    value.convert(ty).map_err(|misfit| misfit.shown(sensitive))
+    let value = value.convert(ty).map_err(|misfit| misfit.shown(sensitive))?;
+    Ok(value.with_optional_attributes(ty))
 }
 
 /// Returns the reason that a text is no value. TOML's own message about a bare word would not help, because

@@ -1,7 +1,7 @@
 //! The diagnostics of look-ups, one constructor each.
 
 use super::matching::{Condition, Miss};
-use crate::address::Address;
+use crate::address::{Address, Block};
 use crate::config::DataConfig;
 use crate::diagnostics::{Diagnostic, Span};
 use crate::expression::Expr;
@@ -196,9 +196,16 @@ pub(super) fn gone_meanwhile(data: &DataConfig, address: &Address, id: &ObjectId
 
 /// Returns the message about a look-up of an object that is in the same state.
 pub(super) fn managed_here(data: &DataConfig, address: &Address, manager: &Address) -> Diagnostic {
+    let Block { ty, name, module, .. } = &manager.block;
+    let refer = if *module == address.block.module {
+        let own = Block::new(&**ty, &**name).instance(manager.key.clone());
+        format!("refer to `{own}`")
+    } else {
+        format!("give `{module}` an output for it, and refer to that")
+    };
     Diagnostic::warning(format!("{address} looks up what this spec manages"))
         .at(data.header)
         .label(format!("it is the object of {manager}"))
         .about(address)
-        .help(format!("refer to `{manager}`: then the order of changes is kept"))
+        .help(format!("{refer}: then the order of changes is kept"))
 }
