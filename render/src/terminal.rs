@@ -60,7 +60,7 @@ pub fn plan_in_parts(view: &PlanView<'_>, options: Options) -> Vec<String> {
     for cost in costs(view) {
         page.heading(cost, Label::Plain);
     }
-    if !view.complete {
+    if !view.complete && view.errors() == 0 {
         page.heading(INCOMPLETE, Label::Caution);
     }
     parts.push(page.text(options.colour));

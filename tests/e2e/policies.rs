@@ -56,6 +56,7 @@ fn a_denied_plan_calls_nothing() {
     for words in ["workers_max", "3 → 11", "Refused because of 1 error. Nothing is changed."] {
         assert!(denied.stdout.contains(words), "{words}: {}", denied.said());
     }
+    assert!(!denied.said().contains("incomplete"), "{}", denied.said());
     assert!(denied.said().contains("` is 11"), "{}", denied.said());
     let plan = project.run(&["plan", "--json", "--policy", "rules"]).expect(1).json();
     let is_it =
