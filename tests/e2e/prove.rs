@@ -1,5 +1,5 @@
 //! `plumb provider prove` against a server with special behaviour: it sorts one list and keeps the order of
-//! another, shows objects late, and puts the texts of refusals in unusual places.
+//! another, ignores a change, shows objects late, and puts the texts of refusals in unusual places.
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,11 @@ impl Things {
                 };
                 match method {
                     "DELETE" => drop(self.all.remove(at)),
-                    "PATCH" => change(&mut self.all[at].1, &body),
+                    "PATCH" => {
+                        let mut body = body;
+                        body.as_object_mut().expect("an object").remove("colour");
+                        change(&mut self.all[at].1, &body);
+                    }
                     _ => {}
                 }
                 Answer::new(200, self.all.get(at).map_or(json!({}), |it| it.1.clone()).to_string())
@@ -98,6 +102,7 @@ delete = [ { call = "rest: DELETE /things/${id}" } ]
 id = { type = "string", computed = true }
 name = { type = "string", required = true }
 size = { type = "string", default = "small", one_of = ["small", "large"] }
+colour = { type = "string", required = true } # Ignored by updates.
 hosts = { type = "list(string)", required = true } # to prove: whether the order counts
 steps = { type = "list(string)", required = true, on_change = "replace" } # to prove: whether the order counts
 ports = { type = "list(integer)", seen_in = "never" } # to prove: whether the order counts
@@ -116,6 +121,7 @@ fn the_habits_of_a_server_are_found() {
     let settled = std::fs::read_to_string(project.path("acme.toml")).expect("the descriptor");
     for fact in [
         "thing names are unique",
+        "thing.colour an update does not change it",
         "thing.hosts the order does not count: a set",
         "thing.steps the order counts",
         "thing.ports not settled (whether the order counts): no answer shows it",
@@ -133,6 +139,7 @@ fn the_habits_of_a_server_are_found() {
         "settle = \"2s\"",
         "message = [\"errors.0.message\", \"message\", \"error\"]",
         "identity = \"unique_name\"",
+        "colour = { type = \"string\", required = true, on_change = \"replace\" } # Ignored by updates.",
         "hosts = { type = \"set(string)\", required = true }",
         "steps = { type = \"list(string)\", required = true, on_change = \"replace\" }",
     ] {

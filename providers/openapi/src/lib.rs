@@ -32,7 +32,7 @@ mod yaml;
 
 pub use convert::{Fault, Options, convert};
 pub use facts::{message_place, with_message, with_settle};
-pub use proof::{Answer, Mark, Question, marks, settled};
+pub use proof::{Answer, Mark, Question, marks, settled, with_replace};
 pub use refusal::Refusal;
 pub use report::{Converted, LeftOut, TypeFound};
 pub use text::TO_PROVE;

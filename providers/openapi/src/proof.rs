@@ -110,6 +110,20 @@ pub fn settled(text: &str, mark: &Mark, answer: Answer) -> Option<String> {
     Some(document.to_string())
 }
 
+/// Returns the text of a descriptor in which a change of an attribute replaces the object; none if the text has
+/// another form, or says already what a change does.
+pub fn with_replace(text: &str, ty: &str, attribute: &str) -> Option<String> {
+    let mut document: DocumentMut = text.parse().ok()?;
+    let table = document.get_mut("type")?.get_mut(ty)?.get_mut("attribute")?;
+    let table = table.get_mut(attribute)?.as_inline_table_mut()?;
+    if table.contains_key("on_change") {
+        return None;
+    }
+    table.insert("on_change", "replace".into());
+    table.fmt();
+    Some(document.to_string())
+}
+
 /// Removes the words of one mark, and the mark itself if no words are left.
 pub(crate) fn unmark(decor: &mut Decor, words: &str) {
     let suffix = decor.suffix().and_then(|suffix| suffix.as_str()).unwrap_or_default();
@@ -231,6 +245,15 @@ hosts = { type = "list(string)", required = true } # to prove: whether the order
                 "Some(\"hosts\") Some(IsOrdered)",
             ]
         );
+    }
+
+    #[test]
+    fn an_attribute_that_no_update_changes_replaces() {
+        let text = with_replace(TEXT, "zone", "hosts").unwrap();
+        let line = "hosts = { type = \"list(string)\", required = true, on_change = \"replace\" } # to prove: whether the order counts";
+        assert_eq!(text.lines().last(), Some(line));
+        assert_eq!(with_replace(&text, "zone", "hosts"), None);
+        assert_eq!(with_replace(TEXT, "zone", "hots"), None);
     }
 
     #[test]

@@ -155,6 +155,9 @@ impl<'a> Proof<'a> {
             });
             self.findings.push(Finding { mark, answer });
         }
+        if !sample.schema.update.is_empty() {
+            self.ignored((provider, &suite), sample, &object).await;
+        }
         self.refusals(provider, &suite, sample, &object).await;
     }
 

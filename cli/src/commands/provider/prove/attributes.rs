@@ -1,15 +1,22 @@
 //! Trials of single attributes: one that is not sent, one that changes, and a list in another order.
 
+use std::time::Duration;
+
+use engine::address::Name;
 use engine::diagnostics::FileId;
-use engine::schema::{OnChange, SeenIn};
+use engine::schema::{Attribute, OnChange, Presence, SeenIn};
 use engine::value::{Attributes, Value};
-use provider_openapi::{Answer, Mark, settled};
-use provider_port::Object;
+use provider_http::HttpProvider;
+use provider_openapi::{Answer, Mark, settled, with_replace};
 use provider_port::conformance::{Attempt, Suite, change, changed, make, remove};
 use provider_port::sample::Sample;
+use provider_port::{Object, Provider as _};
 
 use super::super::trial::{configured, seed};
 use super::Proof;
+
+/// The time after which a read shows an update.
+const LAG: Duration = Duration::from_secs(2);
 
 impl Proof<'_> {
     /// Changes an attribute, with a descriptor that allows the change, to see if the server accepts that.
@@ -38,6 +45,46 @@ impl Proof<'_> {
         let changes = [(name.into(), other)].into_iter().collect();
         let is_taken = change(&suite, &sample.schema.name, object, &changes).await?;
         Ok(if is_taken { Answer::Otherwise } else { Answer::AsWritten })
+    }
+
+    /// Changes each attribute that an update takes by the descriptor. One that stays as it was is written as one
+    /// whose change replaces the object.
+    pub(super) async fn ignored(
+        &mut self,
+        (provider, suite): (&HttpProvider, &Suite<'_>),
+        sample: &Sample,
+        object: &Object,
+    ) {
+        let schema = &sample.schema;
+        let is_changeable = |name: &Name, attribute: &Attribute| {
+            attribute.on_change == OnChange::Update
+                && attribute.presence != Presence::Computed
+                && attribute.seen_in != SeenIn::Never
+                && !attribute.volatile
+                && schema.name_attribute.as_ref() != Some(name)
+        };
+        for (name, _) in schema.attributes.iter().filter(|(name, it)| is_changeable(name, it)) {
+            let Some(value) = object.attributes.get(name) else { continue };
+            let other = sample.changed.get(name).cloned().or_else(|| sample.other(name, value));
+            let Some(other) = other.filter(|other| !other.same(value)) else { continue };
+            let stays =
+                |object: &Object| object.attributes.get(name).is_some_and(|it| it.same(value));
+            let changes = Attributes::from([(name.clone(), other)]);
+            match changed(suite, &schema.name, object, &changes).await {
+                Ok(Attempt::Made(shown)) if stays(&shown) => {}
+                _ => continue,
+            }
+            // A read may lag behind the update.
+            tokio::time::sleep(LAG).await;
+            let read = provider.read(&schema.name, &object.id).await;
+            if read.is_ok_and(|read| stays(&read)) {
+                self.tell(format!("{}.{name}", schema.name), "an update does not change it");
+                let text = with_replace(&self.text, &schema.name, name);
+                if let Some(text) = text.filter(|text| super::loads(text)) {
+                    self.text = text;
+                }
+            }
+        }
     }
 
     /// Sends an unsorted list with one item twice, and looks at the list that the server shows.
