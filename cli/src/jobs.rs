@@ -284,7 +284,7 @@ async fn look(
     tell: &mut Telling<'_>,
 ) -> Result<(), Error> {
     tell.job(follow.look().await?);
-    if tell.is_patience_over()
+    if tell.is_reason_due()
         && let Ok(health) = endpoint.health().await
     {
         tell.queue(&health);
@@ -354,11 +354,11 @@ impl<'a> Telling<'a> {
     }
 
     /// Returns true, once, if the job has waited so long that its command looks up the reason.
-    fn is_patience_over(&mut self) -> bool {
-        let is_patience_over =
+    fn is_reason_due(&mut self) -> bool {
+        let is_due =
             !self.asked && self.status == Some(Status::InQueue) && self.began.elapsed() > PATIENCE;
-        self.asked |= is_patience_over;
-        is_patience_over
+        self.asked |= is_due;
+        is_due
     }
 
     fn queue(&self, health: &jobs::Health) {
