@@ -1,7 +1,7 @@
 //! The text of a spec and of the modules that it calls: files that are read and parsed. The engine resolves
 //! them.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use editor::OpenTexts;
@@ -248,21 +248,7 @@ fn add_file(
     text: &mut SpecText,
     files: &mut Vec<FileId>,
 ) -> Result<usize, CommandError> {
-    add_file_as((path, shorter(path).display().to_string()), before, text, files)
-}
-
-/// Returns a path without `NAME/..` in it, for messages. Where a part is a link, that may lead elsewhere; then
-/// the path stays.
-fn shorter(path: &Path) -> PathBuf {
-    let mut short = PathBuf::new();
-    for part in path.components() {
-        match (part, short.components().next_back()) {
-            (Component::ParentDir, Some(Component::Normal(_))) => drop(short.pop()),
-            _ => short.push(part),
-        }
-    }
-    let same = short.canonicalize().ok().zip(path.canonicalize().ok());
-    if same.is_some_and(|(one, other)| one == other) { short } else { path.to_owned() }
+    add_file_as((path, path.display().to_string()), before, text, files)
 }
 
 /// Adds one file under another name for messages.
