@@ -96,9 +96,7 @@ impl Progress {
             Event::StepFinished { step, address, operation, done, id, ms, not_taken } => {
                 self.waits.remove(step);
                 let done = word(done.as_ref(), self::done(*operation));
-                let address = address.to_string();
-                self.finished(&address, &done, id.as_deref(), *ms)
-                    + &self.not_taken(&address, not_taken)
+                self.finished(&address.to_string(), &done, (id.as_deref(), *ms), not_taken)
             }
             Event::StepFailed { step, address, operation, message, help } => {
                 self.waits.remove(step);
@@ -148,17 +146,24 @@ impl Progress {
         self.say(Label::Plain, address, &format!("waiting until {}", safe::text(condition)))
     }
 
-    fn finished(&mut self, address: &str, done: &str, id: Option<&str>, ms: u64) -> String {
+    fn finished(
+        &mut self,
+        address: &str,
+        done: &str,
+        (id, ms): (Option<&str>, u64),
+        not_taken: &[String],
+    ) -> String {
         self.ended += 1;
+        let warning = self.not_taken(address, not_taken);
         if self.steps > FINISHES_MAX {
             let tenth = |ended: usize| ended * 10 / self.steps;
             if tenth(self.ended) == tenth(self.ended - 1) {
-                return String::new();
+                return warning;
             }
-            return format!("{} of {} steps are done\n", self.ended, self.steps);
+            return format!("{} of {} steps are done\n{warning}", self.ended, self.steps);
         }
         let id = id.map_or_else(String::new, |id| format!(" (id {})", safe::text(id)));
-        self.say(Label::Good, address, &format!("{done} in {}{id}", time(ms)))
+        self.say(Label::Good, address, &format!("{done} in {}{id}", time(ms))) + &warning
     }
 
     /// Returns the warning about attributes that the object has otherwise than they were sent.

@@ -200,7 +200,7 @@ fn attributes_that_are_left_out_are_null() {
     project.run(&["apply", "--yes"]).expect(0);
     let all = project.run(&["output", "--json"]).expect(0).json();
     assert_eq!(all["all"], serde_json::json!({"eu": "10 true", "us": "20 true"}), "{all}");
-    let given = r#"regions={ asia = { workers = 1 } }"#;
+    let given = "regions={ asia = { workers = 1 } }";
     project.run(&["apply", "--yes", "--var", given]).expect(0);
     let all = project.run(&["output", "--json"]).expect(0).json();
     assert_eq!(all["all"], serde_json::json!({"asia": "10 true"}), "{all}");
