@@ -58,6 +58,7 @@ mod scale;
 mod secret_sweep;
 mod secrets;
 mod singletons;
+mod slow_operations;
 mod small_server;
 mod spec_schema;
 mod state;

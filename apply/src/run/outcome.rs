@@ -202,6 +202,12 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Records that the API accepted a create in doubt, and looks for its object until that shows.
+    fn doubt_again(&mut self, id: StepId) -> Result<(), ApplyError> {
+        let doubt = self.calls.in_flight.get_mut(&id).and_then(|flight| flight.doubt.take());
+        doubt.map_or(Ok(()), |doubt| self.doubt(id, doubt))
+    }
+
     /// Acts on the look-up of a call in doubt.
     pub(super) fn looked_up(&mut self, id: StepId, found: Found) -> Result<(), ApplyError> {
         let object = match found {
@@ -292,6 +298,15 @@ impl Run<'_> {
     ) -> Result<(), ApplyError> {
         if let (Resolution::Claimed(owner), Some(object)) = (resolution, object) {
             return self.stay_in_doubt(id, &claimed(owner, &object.id));
+        }
+        // The API accepted the create. That its object does not show in time proves nothing.
+        let flight = self.calls.in_flight.get_mut(&id);
+        if let Some(flight) = flight.filter(|it| it.started.makes_its_object())
+            && *resolution == Resolution::NotMade
+            && let Some(doubt) = flight.doubt.take()
+        {
+            flight.doubt = Some(Doubt::Accepted(doubt.error().clone()));
+            return self.doubt_again(id);
         }
         let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         let is_absent = matches!(resolution, Resolution::NotMade | Resolution::Gone);

@@ -92,7 +92,9 @@ impl Act<'_> {
                     let message =
                         format!("what became of it cannot be seen: {}", failure.error.message);
                     let said = failure.error.said.unwrap_or_default().into();
-                    return Err(Failure::new(Kind::InDoubt, message).said(said));
+                    // The create was accepted, and its object may show late.
+                    let kind = if self.creates() { Kind::StillWaiting } else { Kind::InDoubt };
+                    return Err(Failure::new(kind, message).said(said));
                 }
             };
             if began.elapsed() + pause > operation.within {
