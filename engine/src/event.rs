@@ -107,7 +107,7 @@ pub enum Event {
         ms: u64,
         /// The attributes that the object has otherwise than they were sent.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        not_taken: Vec<String>,
+        differing: Vec<String>,
     },
     /// A step failed: the API did nothing, or the condition that the step waited for did not come true.
     StepFailed {

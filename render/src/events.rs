@@ -93,10 +93,10 @@ impl Progress {
                 );
                 self.say(Label::Caution, &address.to_string(), &text)
             }
-            Event::StepFinished { step, address, operation, done, id, ms, not_taken } => {
+            Event::StepFinished { step, address, operation, done, id, ms, differing } => {
                 self.waits.remove(step);
                 let done = word(done.as_ref(), self::done(*operation));
-                self.finished(&address.to_string(), &done, (id.as_deref(), *ms), not_taken)
+                self.finished(&address.to_string(), &done, (id.as_deref(), *ms), differing)
             }
             Event::StepFailed { step, address, operation, message, help } => {
                 self.waits.remove(step);
@@ -151,10 +151,10 @@ impl Progress {
         address: &str,
         done: &str,
         (id, ms): (Option<&str>, u64),
-        not_taken: &[String],
+        differing: &[String],
     ) -> String {
         self.ended += 1;
-        let warning = self.not_taken(address, not_taken);
+        let warning = self.differing(address, differing);
         if self.steps > FINISHES_MAX {
             let tenth = |ended: usize| ended * 10 / self.steps;
             if tenth(self.ended) == tenth(self.ended - 1) {
@@ -167,7 +167,7 @@ impl Progress {
     }
 
     /// Returns the warning about attributes that the object has otherwise than they were sent.
-    fn not_taken(&self, address: &str, names: &[String]) -> String {
+    fn differing(&self, address: &str, names: &[String]) -> String {
         if names.is_empty() {
             return String::new();
         }
@@ -351,7 +351,7 @@ mod tests {
             done: None,
             id,
             ms,
-            not_taken: Vec::new(),
+            differing: Vec::new(),
         }
     }
 
@@ -497,7 +497,7 @@ mod tests {
                 done,
                 id,
                 ms: 31_000,
-                not_taken: vec!["size".to_owned()],
+                differing: vec!["size".to_owned()],
             },
         ];
         assert_eq!(

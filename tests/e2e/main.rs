@@ -5,6 +5,7 @@
 mod acceptance;
 mod acme;
 mod adopt;
+mod answer_differences;
 mod api_versions;
 mod bad_input;
 mod catalog;
@@ -65,5 +66,4 @@ mod state;
 mod state_encryption;
 mod test_command;
 mod unset;
-mod values_not_taken;
 mod versions;

@@ -6,6 +6,7 @@
 //! one write before the calls begin. The plan decides everything except one thing: the outcome of a call in
 //! doubt, which the run looks up.
 
+mod answer_differences;
 mod call;
 mod conditions;
 mod delete_inputs;
@@ -13,7 +14,7 @@ mod heartbeat;
 mod id_reuse;
 mod input_fingerprint;
 mod intent;
-mod not_taken;
+
 mod outcome;
 mod permit;
 mod prepare;

@@ -16,8 +16,8 @@ use engine::stored::{SecretScanner, seal_attributes};
 use engine::value::Attributes;
 use provider_port::{Error, Kind, Reply};
 
+use super::answer_differences::answer_differences;
 use super::call::{Doubt, InFlight};
-use super::not_taken::not_taken;
 use super::retry::words;
 use super::{Answer, Run};
 use crate::ApplyError;
@@ -85,12 +85,13 @@ impl Run<'_> {
         });
         let key = &self.session.snapshot().seal_key;
         let shown = object.filter(|_| !flight.started.ends_its_object());
-        let not_taken = shown.map(|object| not_taken(&flight, object, key)).unwrap_or_default();
+        let differing =
+            shown.map(|object| answer_differences(&flight, object, key)).unwrap_or_default();
         self.secrets.keep(&flight, object);
         let made = seen.as_ref().map(|seen| seen.id.to_string());
         let call = flight.started.call;
         self.session.record(Record::Finished { call, outcome: Outcome::Done { object: seen } })?;
-        self.finish_call(id, made, not_taken, &flight);
+        self.finish_call(id, made, differing, &flight);
         Ok(())
     }
 
@@ -202,12 +203,6 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Records that the API accepted a create in doubt, and looks for its object until that shows.
-    fn doubt_again(&mut self, id: StepId) -> Result<(), ApplyError> {
-        let doubt = self.calls.in_flight.get_mut(&id).and_then(|flight| flight.doubt.take());
-        doubt.map_or(Ok(()), |doubt| self.doubt(id, doubt))
-    }
-
     /// Acts on the look-up of a call in doubt.
     pub(super) fn looked_up(&mut self, id: StepId, found: Found) -> Result<(), ApplyError> {
         let object = match found {
@@ -300,13 +295,10 @@ impl Run<'_> {
             return self.stay_in_doubt(id, &claimed(owner, &object.id));
         }
         // The API accepted the create. That its object does not show in time proves nothing.
-        let flight = self.calls.in_flight.get_mut(&id);
-        if let Some(flight) = flight.filter(|it| it.started.makes_its_object())
-            && *resolution == Resolution::NotMade
-            && let Some(doubt) = flight.doubt.take()
-        {
-            flight.doubt = Some(Doubt::Accepted(doubt.error().clone()));
-            return self.doubt_again(id);
+        let create = self.calls.in_flight.get(&id).filter(|it| it.started.makes_its_object());
+        let doubt = create.and_then(|flight| flight.doubt.as_ref());
+        if let (Resolution::NotMade, Some(doubt)) = (resolution, doubt) {
+            return self.doubt(id, Doubt::Accepted(doubt.error().clone()));
         }
         let Some(flight) = self.calls.remove(id) else { return Ok(()) };
         let is_absent = matches!(resolution, Resolution::NotMade | Resolution::Gone);

@@ -16,23 +16,23 @@ impl Run<'_> {
         self.finish(id, (made, since), (None, Vec::new()));
     }
 
-    /// Ends the step of a call. `not_taken` are the attributes that the object has otherwise than they were
+    /// Ends the step of a call. `differing` are the attributes that the object has otherwise than they were
     /// sent.
     pub(super) fn finish_call(
         &mut self,
         id: StepId,
         made: Option<String>,
-        not_taken: Vec<Name>,
+        differing: Vec<Name>,
         flight: &InFlight,
     ) {
-        self.finish(id, (made, flight.since), (flight.words().done, not_taken));
+        self.finish(id, (made, flight.since), (flight.words().done, differing));
     }
 
     fn finish(
         &mut self,
         id: StepId,
         (made, since): (Option<String>, Instant),
-        (done, not_taken): (Option<String>, Vec<Name>),
+        (done, differing): (Option<String>, Vec<Name>),
     ) {
         let step = self.scheduler.step(id);
         let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -43,7 +43,7 @@ impl Run<'_> {
             done,
             id: made,
             ms,
-            not_taken: not_taken.iter().map(ToString::to_string).collect(),
+            differing: differing.iter().map(ToString::to_string).collect(),
         });
         self.scheduler.done(id);
     }

@@ -55,7 +55,7 @@ impl World<'_> {
             Sent::Answered(Ok(job)) => job,
             Sent::Answered(Err(error)) => return Ok(Err(said(&error))),
             Sent::Not(Early::Stopped) | Sent::Perhaps(Early::Stopped) => return Err(stopped()),
-            Sent::Not(Early::TimeUp) => return Ok(Err(not_taken(asked.timeout))),
+            Sent::Not(Early::TimeUp) => return Ok(Err(differing(asked.timeout))),
             Sent::Perhaps(Early::TimeUp) => return Ok(Err(in_doubt(asked.timeout))),
         };
         let label = format!("check {}: ", render::safe::text(name));
@@ -131,7 +131,7 @@ fn said(error: &provider_port::Error) -> String {
 }
 
 /// Returns the message for a job that was not submitted within the time limit.
-fn not_taken(timeout: Duration) -> String {
+fn differing(timeout: Duration) -> String {
     format!("the service did not take the job within {}", jobs::seconds(timeout))
 }
 

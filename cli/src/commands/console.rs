@@ -7,7 +7,7 @@ use std::io::{BufRead as _, IsTerminal as _};
 use std::path::Path;
 
 use apply::checks::Live;
-use engine::config::modules::outside::name_from_outside;
+use engine::config::modules::outside_references::name_from_outside;
 use engine::expression::ExprError;
 use engine::expression::parse::{Dialect, expression};
 use engine::value::Datum;

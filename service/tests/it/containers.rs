@@ -201,7 +201,7 @@ async fn a_pod_is_a_container_of_its_image() {
     let service = Harness::with(|options| options.runtime = client.runtime()).await;
     let line = "echo \"tmp is [$TMPDIR], token is $TOKEN\"; sleep 60";
     let pod = json!({ "name": "boxed", "imageName": "registry.example/shell:2", "volumeInGb": 1,
-        "ports": ["8000/http"], "volumeMountPath": "/work",
+        "ports": ["8000/http"], "volumeMountPath": "/kept",
         "env": { "TOKEN": "hunter2", "TMPDIR": "/scratch" },
         "dockerEntrypoint": ["sh", "-c"], "dockerStartCmd": [line] });
     let pod = make(&service, pod).await;
@@ -209,7 +209,7 @@ async fn a_pod_is_a_container_of_its_image() {
     let calls = client.calls();
     let run = calls.iter().find(|call| call[0] == "run").unwrap();
     let volume = std::path::absolute(&service.data).unwrap().join("pods").join(&pod).join("volume");
-    let mount = format!("type=bind,source={},target=/work", volume.display());
+    let mount = format!("type=bind,source={},target=/kept", volume.display());
     let name = format!("plumb-{pod}");
     for (option, value) in [("--name", name.as_str()), ("--mount", &mount), ("--env", "PORT")] {
         assert!(has_pair(run, option, value), "{option} {value}: {run:?}");
@@ -273,13 +273,13 @@ async fn a_real_engine_runs_a_worker_and_a_pod() {
     assert_eq!(done["output"], "67108864");
     // The volume of the pod is kept from one start to the next, its disk is not.
     let line =
-        "echo x >> /work/kept; echo x >> /tmp/lost; wc -l /work/kept /tmp/lost; exec sleep 60";
+        "echo x >> /kept/lines; echo x >> /tmp/lost; wc -l /kept/lines /tmp/lost; exec sleep 60";
     let pod = json!({ "name": "boxed", "imageName": "busybox:1", "volumeInGb": 1, "ports": [],
-        "volumeMountPath": "/work", "dockerEntrypoint": ["sh", "-c"], "dockerStartCmd": [line] });
+        "volumeMountPath": "/kept", "dockerEntrypoint": ["sh", "-c"], "dockerStartCmd": [line] });
     let pod = make(&service, pod).await;
     log(&service, &pod, "1 /tmp/lost").await;
     service.post(&format!("/pods/{pod}/restart"), json!({})).await;
-    let seen = log(&service, &pod, "2 /work/kept").await;
+    let seen = log(&service, &pod, "2 /kept/lines").await;
     assert!(!seen.contains("2 /tmp/lost"), "{seen}");
     let label =
         format!("label=plumb.data={}", std::path::absolute(&service.data).unwrap().display());

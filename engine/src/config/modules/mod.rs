@@ -9,7 +9,7 @@ mod call;
 mod diagnostics;
 pub(super) mod expand;
 mod instances;
-pub mod outside;
+pub mod outside_references;
 mod references;
 pub mod source;
 #[cfg(test)]

@@ -31,7 +31,7 @@ impl Evaluator<'_> {
         }
         let part = self.called(function, &parts, &places, range);
         let Some(source) = spread else { return part };
-        let part = part.map_err(|stop| not_taken(function, stop, range))?;
+        let part = part.map_err(|stop| differing(function, stop, range))?;
         Ok(chosen(part.value, source))
     }
 
@@ -290,7 +290,7 @@ fn result_type(function: &Function, parts: &[Part]) -> Type {
 
 /// Returns the error of a function that does not accept the items of a secret, without their number or
 /// values.
-fn not_taken(function: &Function, stop: Stop, range: Range) -> Stop {
+fn differing(function: &Function, stop: Stop, range: Range) -> Stop {
     let message = format!("{}() cannot take what this secret list gives", function.name);
     stop.over_a_secret(range, message, Some(&format!("write {}", function.usage())))
 }

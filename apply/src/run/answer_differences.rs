@@ -11,7 +11,7 @@ use super::call::InFlight;
 
 /// Returns the changed attributes that the answer to the last call of a create or an update shows otherwise than
 /// they were sent, sorted by name.
-pub(super) fn not_taken(flight: &InFlight, object: &Object, key: &SealKey) -> Vec<Name> {
+pub(super) fn answer_differences(flight: &InFlight, object: &Object, key: &SealKey) -> Vec<Name> {
     let (schema, phase) = (&flight.schema, flight.started.phase);
     if phase.kind == ProgramKind::Delete || !phase.is_last() {
         return Vec::new();

@@ -73,5 +73,5 @@ fn values_that_an_api_does_not_take_are_named() {
     assert!(changed.said().contains(words), "{}", changed.said());
     project.run(&["plan", "--detailed-exitcode"]).expect(2);
     let events = project.run(&["apply", "--yes", "--json"]).expect(0).stdout;
-    assert!(events.contains(r#""not_taken":["host","note"]"#), "{events}");
+    assert!(events.contains(r#""differing":["host","note"]"#), "{events}");
 }
